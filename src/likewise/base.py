@@ -692,7 +692,7 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
                 f"{type(self).__name__}: n_samples={n_samples} should be >= n_clusters={n_clusters}. "
                 "Ask for fewer clusters."
             )
-        if n_clusters == 1 and (len(hints.cannot) or len(hints.cannot_groups)):
+        if n_clusters == 1 and (len(hints.cannot) or len(hints.cannot_groups.weights)):
             raise InfeasibleSupervisionError(
                 "{estimator}: with n_clusters=1 all rows are together: no cannot-link can hold.",
                 "Ask for at least two clusters, or drop the cannot-links.",

@@ -33,10 +33,10 @@ def test_values_are_collected_into_one_object_with_groups():
 
 
 def test_names_may_hold_commas_and_quotes():
-    assert parse_names(None, None, 'a,"b,c"') == ("a", "b,c")
-    assert parse_names(None, None, " a , b ") == ("a", "b")
+    assert parse_names('a,"b,c"') == ("a", "b,c")
+    assert parse_names(" a , b ") == ("a", "b")
     with pytest.raises(click.BadParameter, match="at least one"):
-        parse_names(None, None, ",")
+        parse_names(",")
 
 
 def test_options_are_listed_in_the_order_of_the_fields():

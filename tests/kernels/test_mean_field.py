@@ -11,7 +11,7 @@ from scipy.special import entr
 from likewise import Supervision
 from likewise.discriminative import Noise
 from likewise.discriminative._hints import HintTerms
-from likewise.kernels.mean_field import ascend
+from likewise.kernels.mean_field import IndexedHints, ascend
 from profiles import fewer
 from reference.discriminative_twin import (
     best_q,
@@ -185,10 +185,8 @@ def test_rows_that_cannot_change_are_not_visited_again():
     # Two rows converge in the first sweep; the second has nothing to do, and there is no third.
     none = np.zeros(0, dtype=np.int64)
     q = np.full((2, 2), 0.5)
-    sweeps = ascend(
-        np.log(np.array([[0.9, 0.1], [0.2, 0.8]])), np.zeros(3, dtype=np.int64), none, none, np.zeros(0),
-        np.zeros(0), np.zeros(0), np.zeros(3, dtype=np.int64), none, np.zeros(0), False, 9, 1e-9,
-        np.zeros((0, 2)), q,
-    )  # fmt: skip
+    nowhere = np.zeros(3, dtype=np.int64)
+    hints = IndexedHints(nowhere, none, none, *np.zeros((3, 0)), nowhere, none, np.zeros(0))
+    sweeps = ascend(np.log(np.array([[0.9, 0.1], [0.2, 0.8]])), hints, False, 9, 1e-9, np.zeros((0, 2)), q)
     assert sweeps == 2
     np.testing.assert_allclose(q, [[0.9, 0.1], [0.2, 0.8]])

@@ -557,6 +557,11 @@ class ArrayRows(Rows):
             column.recipe = new_recipe
         return total
 
+    def produce(self, work: Callable[[np.ndarray], np.ndarray], dtype: Any, width: int | None = None) -> Any:
+        if len(self.blocks) != 1:
+            return super().produce(work, dtype, width)
+        return np.array(work(self._X), dtype=dtype, order="C")
+
 
 def is_distributed(X: Any) -> bool:
     """Return True if X is a Dask collection."""

@@ -247,12 +247,12 @@ class LinkConflict:
         return f"{self.a} ≠ {self.b}, yet {' = '.join(self.chain)}"
 
 
-def find_link_conflicts(hints: Supervision, ids: RowIds) -> list[LinkConflict]:
+def find_link_conflicts(hints: Supervision, ids: RowIds | list[str]) -> list[LinkConflict]:
     """Return the cannot-links that must-links contradict; labels count as links.
 
-    >>> from likewise.supervision import RowIds, Supervision
+    >>> from likewise.supervision import Supervision
     >>> hints = Supervision.from_links(3, must=[(0, 1), (1, 2)], cannot=[(0, 2)])
-    >>> print(find_link_conflicts(hints, RowIds.from_ids(["wren", "finch", "owl"]))[0])
+    >>> print(find_link_conflicts(hints, ["wren", "finch", "owl"])[0])
     wren ≠ owl, yet wren = finch = owl
     """
     closed = hints.select_kinds("links", "labels").to_links().closure(on_conflict="drop")
@@ -266,19 +266,16 @@ def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str)
     """Fit the model and return notes; contradictions are reported with ids instead of row numbers."""
     import warnings
 
-    from likewise.supervision import RowIds
-
     if method == "sss-vad" and (hints.answers == 3).any():
         raise UnsupportedSupervisionError(
             f"{int((hints.answers == 3).sum())} of {len(hints.answers)} triplets have the answer NEITHER, "
             "which --method sss-vad cannot use. Remove them from the file, or use --method discriminative."
         )
-    if not hints:
+    if not hints.kinds:
         model.fit(X)
         return []
     rows, few = hints.restrict_to_hinted()  # there may be millions of rows and few hinted ones
-    named = RowIds.from_ids([ids[row] for row in rows.tolist()]) if len(rows) else None
-    conflicts = [] if named is None else find_link_conflicts(few, named)
+    conflicts = find_link_conflicts(few, [ids[row] for row in rows.tolist()])
     contradiction = f"the hints contradict one another: {conflicts[0]}. " if conflicts else ""
     if len(conflicts) > 1:
         contradiction += f"There are {len(conflicts) - 1} more; likewise check lists them. "

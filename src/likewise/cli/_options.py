@@ -33,7 +33,7 @@ from likewise.exceptions import FileFormatError, render
 
 if TYPE_CHECKING:
     from likewise.supervision import RowIds, Supervision
-    from likewise.tables import ColumnRoles, DataTable, RawTable
+    from likewise.tables import ColumnRoles, RawTable
 
 Options = TypeVar("Options")
 STANDARDIZE = "Give every feature mean 0 and variance 1."
@@ -69,7 +69,7 @@ def column(*names: str, **settings: Any) -> Any:
 
 def columns(*names: str, **settings: Any) -> Any:
     """Declare a field as names of columns, separated by commas."""
-    return option(*names, callback=parse_names, metavar="A,B,C", **settings)
+    return option(*names, type=parse_names, metavar="A,B,C", **settings)
 
 
 def integer(*names: str, least: int, **settings: Any) -> Any:
@@ -137,16 +137,12 @@ def _check_encoding(ctx: click.Context, param: click.Parameter, value: str) -> s
         raise click.BadParameter(f"there is no encoding {value!r}; try utf-8, latin-1 or cp1252.") from None
 
 
-def parse_names(
-    ctx: click.Context | None, param: click.Parameter | None, value: str | None
-) -> tuple[str, ...] | None:
+def parse_names(value: str) -> tuple[str, ...]:
     """Parse column names separated by commas; double quotes enclose a name that contains a comma.
 
-    >>> parse_names(None, None, 'a, b,"c,d"')
+    >>> parse_names('a, b,"c,d"')
     ('a', 'b', 'c,d')
     """
-    if value is None:
-        return None
     cells = next(csv.reader([value], skipinitialspace=True), [])
     names = tuple(name for cell in cells if (name := cell.strip()))
     if not names:
@@ -165,10 +161,8 @@ def parse_float(value: str) -> float:
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 
-def parse_bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+def parse_bytes(value: str) -> int:
     """Parse an amount of memory: 200MB, 1.5 GiB, 800000."""
-    if value is None:
-        return None
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?|[kmg]i)b?\s*", value.casefold())
     size = 0 if match is None else int(float(match[1]) * _UNITS[match[2]])
     if size < 1:
@@ -196,7 +190,7 @@ class DataOptions:
     encoding: str = encoding_option("--encoding", "Encoding of a CSV DATA file.")
 
     def make_roles(self, **roles: Any) -> ColumnRoles:
-        """Return the column roles that these and other options define."""
+        """Return the column roles of these options; `roles` are further roles."""
         from likewise.tables import ColumnRoles
 
         return ColumnRoles(self.id_column, self.features, self.drop or (), **roles)
@@ -206,12 +200,6 @@ class DataOptions:
         from likewise.tables import read_columns
 
         return read_columns(path, header=not self.no_header, encoding=self.encoding)
-
-    def read_table(self, path: str, **roles: Any) -> DataTable:
-        """Read the table of rows and features; `roles` are the arguments of :meth:`make_roles`."""
-        from likewise.tables import make_table
-
-        return make_table(self.read_columns(path), self.make_roles(**roles))
 
     def format_options(self, *, standardize: bool) -> list[str]:
         """Return the options with which another command reads DATA in the same way."""
@@ -238,14 +226,15 @@ class TableOptions(DataOptions):
         """Read and combine files of hints; errors mention options instead of the library's parameters."""
         from likewise.supervision import Supervision, read_hints
 
-        hints = Supervision.empty(len(ids))
+        hints: Supervision | None = None
         for file in paths:
             try:
-                hints |= read_hints(file, ids, encoding=self.hints_encoding)
+                found = read_hints(file, ids, encoding=self.hints_encoding)
             except FileFormatError as error:
                 more = _explain_ids(self.id_column, data) if error.ids else ""
                 raise FileFormatError(render(error, words=HINT_OPTIONS) + more) from error
-        return hints
+            hints = found if hints is None else hints | found
+        return Supervision(len(ids)) if hints is None else hints
 
 
 def _format_names(names: tuple[str, ...] | None) -> str | None:

@@ -116,8 +116,11 @@ class OutputPath(click.Path):
 
 def write_stdout(data: str | bytes) -> None:
     """Write results to stdout; an error of the operating system mentions it like a file."""
-    with name_file_in_errors("stdout"):
+    try:
         click.echo(data, nl=False)
+    except OSError as error:
+        error.filename = None if error.errno is None else "stdout"
+        raise
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -256,24 +259,26 @@ def check_n_clusters(n_clusters: int, n_rows: int) -> None:
         raise FileFormatError(f"{n_clusters} clusters need at least as many rows; got {n_rows}.")
 
 
-def check_stdout(out: str | None, as_json: bool) -> None:
-    """Raise an error if both the JSON document and a file would be written to stdout."""
-    if as_json and out == STDOUT:
-        raise click.UsageError("--json and --out - both write to stdout; give --out a file.")
-
-
 def check_files(
-    inputs: list[str], tables: Mapping[str, str | None], plot: str | None, *, folders: Iterable[str] = ()
+    inputs: list[str],
+    tables: Mapping[str, str | None],
+    plot: str | None,
+    *,
+    as_json: bool,
+    folders: Iterable[str] = (),
 ) -> None:
     """Raise an error, before any work, if a file cannot be read or written.
 
-    `tables` are the tables to write, by option; `folders` are read, too, but not checked here.
+    `tables` are the tables to write, by option; `as_json` says whether a JSON document is written to stdout;
+    `folders` are read, too, but not checked here.
     """
     check_inputs(*inputs)
-    check_distinct({**tables, "--plot": plot}, [*inputs, *folders])
-    for option, path in tables.items():
-        check_output(None if path == STDOUT else path, TABLES, option)
-    check_output(plot, PICTURES, "--plot")
+    outputs = {option: path for option, path in (*tables.items(), ("--plot", plot)) if path is not None}
+    if outputs:
+        check_distinct(outputs, [*inputs, *folders], as_json=as_json)
+    for option, path in outputs.items():
+        if option == "--plot" or path != STDOUT:
+            check_output(path, PICTURES if option == "--plot" else TABLES, option)
 
 
 def list_written(*paths: str | None) -> list[str]:
@@ -328,8 +333,10 @@ def check_output(path: str | None, endings: tuple[str, ...], option: str, *, lin
         require(package, extra=extra)
 
 
-def check_distinct(outputs: dict[str, str | None], inputs: list[str]) -> None:
-    """Raise an error if an output file is also an input or another output of the command."""
+def check_distinct(outputs: Mapping[str, str | None], inputs: list[str], *, as_json: bool = False) -> None:
+    """Raise an error if an output is also an input or another output; JSON documents go to stdout."""
+    if as_json and outputs.get("--out") == STDOUT:
+        raise click.UsageError("--json and --out - both write to stdout; give --out a file.")
     seen = {os.path.realpath(path): "a file that is read" for path in inputs if path != STDOUT}
     read = [_get_file_identity(path) for path in inputs]
     folders = [real for real in seen if os.path.isdir(real)]

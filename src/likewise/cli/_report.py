@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,12 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from likewise._words import format_count, format_some, truncate
 from likewise.cli._bag_report import BagReport
-from likewise.cli._output import SHOWN, format_first, make_console, print_notes
+from likewise.cli._output import SHOWN, format_first
 from likewise.cli._row_text import format_number
 from likewise.evaluation import (
     Satisfaction,
     Scores,
     TripletSatisfaction,
-    link_satisfaction,
     scores,
     triplet_satisfaction,
 )
@@ -40,6 +38,7 @@ _MOST_CLUSTERS = 8  # maximum number of clusters with contents in the printed su
 _LONGEST_ID = 30
 _APART = 0.5  # minimum difference of a column's mean, in standard deviations, to distinguish a cluster
 _INDENT = " " * 12
+_NO_TRIPLETS = TripletSatisfaction(0, 0, np.empty(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,8 @@ class Report:
     objective: float | None  # its final value
     table: DataTable
     hints: Supervision
-    labels: IntArray  # the cluster of each row
+    labels: IntArray  # the cluster of each row, or of the hinted rows if not all rows are in memory
+    counts: IntArray  # the number of rows in each cluster
     kept: Satisfaction  # of the stated links
     kept_triplets: TripletSatisfaction
     # The class that each of the first clusters stands for, if labels or labels of bags were given.
@@ -62,7 +62,6 @@ class Report:
     scores: dict[str, Scores | None]
     bags: BagReport | None = None
     contents: list[dict[str, Any]] | None = None  # of each cluster, if all rows are in memory
-    counts: IntArray | None = None  # the sizes of the clusters, if `labels` are those of the hinted rows only
 
     @classmethod
     def from_model(
@@ -99,27 +98,15 @@ class Report:
             table=table,
             hints=hints,
             labels=labels,
-            kept=link_satisfaction(labels, hints),
-            kept_triplets=triplet_satisfaction(labels, hints),
+            counts=np.bincount(labels, minlength=model.n_clusters) if counts is None else counts,
+            kept=Satisfaction._from_codes(labels, hints),
+            kept_triplets=triplet_satisfaction(labels, hints) if "triplets" in hints.kinds else _NO_TRIPLETS,
             classes=tuple(None if name is None else str(name) for name in classes),
-            strayed=find_strayed_rows(labels, hints.label_codes),
+            strayed=find_strayed_rows(labels, hints.label_codes) if "labels" in hints.kinds else (),
             scores={} if truth is None else compute_scores(table.kept[truth], labels, hints.touched),
             bags=None if bags is None else BagReport(bags, labels, table.ids, model.n_clusters, by_cluster),
             contents=None if X is None else describe_clusters(model, X, table, labels),
-            counts=counts,
         )
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return len(self.labels) if self.counts is None else int(self.counts.sum())
-
-    @property
-    def sizes(self) -> list[int]:
-        """The number of rows in each cluster."""
-        counts = np.bincount(self.labels, minlength=self.n_clusters) if self.counts is None else self.counts
-        sizes: list[int] = counts.tolist()
-        return sizes
 
     def find_broken_links(self) -> list[dict[str, str]]:
         """Return the broken links among those given as pairs, by ids."""
@@ -142,14 +129,14 @@ class Report:
         """Return everything but the labels as plain values."""
         kept = self.kept
         return {
-            "rows": self.n_rows,
+            "rows": int(self.counts.sum()),
             "features": list(self.table.feature_names),
             "dropped": list(self.table.dropped),
             "method": self.method,
             "n_clusters": self.n_clusters,
             "iterations": self.n_iter,
             "objective": self.objective,
-            "sizes": self.sizes,
+            "sizes": self.counts.tolist(),
             "classes": list(self.classes),
             "contents": self.contents,
             "hints": {
@@ -180,17 +167,17 @@ class Report:
         """Return the summary, line by line."""
         table, n_iter, hints = self.table, self.n_iter, self.hints
         dropped = f" (left out: {format_some(list(table.dropped), SHOWN)})" if table.dropped else ""
-        summary = repr(hints).partition(": ")[2].removesuffix(")")
-        about = f"{summary}, about {format_count(int(hints.touched.sum()), 'row')}" if hints else "none"
+        about = "; ".join(part.summary() for part in hints._parts.values()) or "none"
+        about += f", about {format_count(int(hints.touched.sum()), 'row')}" if hints.kinds else ""
+        features = format_count(len(table.feature_names), "feature")
         lines = [
-            f"rows        {self.n_rows:,}, {format_count(len(table.feature_names), 'feature')}{dropped}",
+            f"rows        {self.counts.sum():,}, {features}{dropped}",
             f"hints       {about}",
             f"method      {self.method}, {format_count(self.n_clusters, 'cluster')}, "
             f"{format_count(n_iter, 'iteration')}",
         ]
-        largest = max(self.sizes)
-        for c, size in enumerate(self.sizes):
-            bar = "█" * round(_BAR * size / largest)
+        for c, size in enumerate(self.counts.tolist()):
+            bar = "█" * round(_BAR * size / self.counts.max())
             name = f"  {self.classes[c] or '(no class)'}" if c < len(self.classes) else ""
             lines.append(f"{'sizes' if c == 0 else '':<12}{c:>3}  {size:>7,}  {bar}".rstrip() + name)
         lines += [] if self.contents is None else format_contents(self.contents, table)
@@ -208,12 +195,13 @@ class Report:
         lines = []
         if "links" in self.hints.kinds:
             lines.append(f"links       {self.kept}")
-            broken = [
-                f"{_INDENT}broken: {pair['a']} {'=' if pair['link'] == 'must' else '≠'} {pair['b']}"
-                f"   ({pair['link']}-link)"
-                for pair in self.find_broken_links()
-            ]
-            lines += format_first(broken, indent=_INDENT)
+            if links := self.find_broken_links():
+                broken = [
+                    f"{_INDENT}broken: {pair['a']} {'=' if pair['link'] == 'must' else '≠'} {pair['b']}"
+                    f"   ({pair['link']}-link)"
+                    for pair in links
+                ]
+                lines += format_first(broken, indent=_INDENT)
             if groups := self.kept.n_broken_must_groups + self.kept.n_broken_cannot_groups:
                 lines.append(f"{_INDENT}{format_count(groups, 'group')} with a broken link")
         if "triplets" in self.hints.kinds:
@@ -239,7 +227,7 @@ def make_labels_table(ids: RowIds, labels: IntArray, classes: Sequence[Any] = ()
     >>> make_labels_table(RowIds.from_ids(["s1", "s2"]), np.array([1, 0]), ["owl", None])
     {'id': ['s1', 's2'], 'cluster': [1, 0], 'class': ['', 'owl']}
     """
-    columns: dict[str, list[Any]] = {"id": list(ids), "cluster": labels.tolist()}
+    columns: dict[str, list[Any]] = {"id": list(ids.ids), "cluster": labels.tolist()}
     if any(name is not None for name in classes):
         columns["class"] = ["" if classes[k] is None else str(classes[k]) for k in labels.tolist()]
     return columns
@@ -276,14 +264,6 @@ def compute_scores(
     for name, rows in (("all", known), ("untouched", known & ~touched)):
         found[name] = scores(classes[rows], labels[rows]) if rows.any() else None
     return found
-
-
-def print_report(report: Report, notes: list[str], wrote: list[str]) -> None:
-    """Print the summary, the notes and the names of the written files on stderr."""
-    stderr = make_console()
-    for line in report.format_lines():
-        stderr.print(line, style="red" if line.lstrip().startswith("broken:") else None)
-    print_notes(notes, map(Path, wrote))
 
 
 # ---------------------------------------------------------------------- contents of clusters

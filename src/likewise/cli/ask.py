@@ -61,7 +61,7 @@ class AskOptions:
     discover: bool = opt.flag("--discover", help="The number of clusters is unknown; answers open new ones.")
     show: tuple[str, ...] | None = opt.option(
         "--show",
-        callback=opt.parse_names,
+        type=opt.parse_names,
         metavar="COLUMN[,COLUMN]",
         help="Columns to show for each row; by default all, truncated. Text columns named here are not "
         "features.",

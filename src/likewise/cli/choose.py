@@ -140,15 +140,15 @@ def command(asked: ChooseOptions) -> None:
       likewise choose data.csv hints.csv -k 2:12 --methods mpck-means,gm-pr,k-means --plot choice.png
       likewise choose data.csv pairs.csv triplets.csv -k 2,3,5 --as-links --out table.csv --json
     """
-    output.check_stdout(asked.out, asked.as_json)
-    output.check_files([asked.data, *asked.hints], {"--out": asked.out}, asked.plot)
+    read = [asked.data, *asked.hints]
+    output.check_files(read, {"--out": asked.out}, asked.plot, as_json=asked.as_json)
 
     from likewise.evaluation import HintSearchCV
-    from likewise.tables import format_csv, standardize_columns
+    from likewise.tables import format_csv, make_table, standardize_columns
 
     clusters, out, quiet = asked.clusters, asked.out, asked.quiet
     with output.gather_warnings() as notes, output.Outputs() as outputs:
-        table = asked.table.read_table(asked.data)
+        table = make_table(asked.table.read_columns(asked.data), asked.table.make_roles())
         notes.names = table.ids
         output.check_n_clusters(clusters[-1], len(table.ids))
         all_hints = asked.table.read_hints(asked.hints, table.ids, data=asked.data)

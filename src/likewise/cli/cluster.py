@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,10 +29,14 @@ if TYPE_CHECKING:
     from likewise.supervision import Bags, Supervision
     from likewise.tables import RowIds
 
+# Names of features that may be ids: what they identify, and the option for such a column.
+_ID_COLUMNS = {
+    **dict.fromkeys(("id", "index", "key", "row"), ("rows", "--id")),
+    "bag": ("bags", "--bag-column"),
+}
 
-def _parse_shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
-    if value is None:
-        return None
+
+def _parse_shape(value: str) -> tuple[int, int]:
     match = re.fullmatch(r"\s*([1-9]\d*)\s*[x×,]\s*([1-9]\d*)\s*", value.lower())
     if match is None:
         raise click.BadParameter(f"expected height and width, such as 8x8; got {value!r}.")
@@ -57,7 +61,7 @@ class ClusterOptions:
     )
     memory_limit: int | None = opt.option(
         "--memory-limit",
-        callback=opt.parse_bytes,
+        type=opt.parse_bytes,
         metavar="SIZE",
         help="With --parquet: maximum memory for one block, such as 200MB.",
     )
@@ -78,7 +82,7 @@ class ClusterOptions:
     bags: str | None = opt.path(
         "--bags", help="A table of the labels of bags: bag,labels, such as r1,wren;owl."
     )
-    given_bag_column: str | None = opt.column(
+    bag_column: str | None = opt.column(
         "--bag-column", help="The column of bags in DATA.  [default: bag, with --bags]"
     )
     table: opt.TableOptions
@@ -93,7 +97,7 @@ class ClusterOptions:
     plot: str | None = opt.path("--plot", help="Plot clusters and links: .png, .svg or .pdf.")
     image_shape: tuple[int, int] | None = opt.option(
         "--image-shape",
-        callback=_parse_shape,
+        type=_parse_shape,
         metavar="HxW",
         help="With --plot for bag-spectral: show rows as images of this size, such as 8x8.",
     )
@@ -103,11 +107,6 @@ class ClusterOptions:
     as_json: bool = opt.flag("--json", help="Print everything as one JSON document.")
     quiet: bool = opt.flag("-q", "--quiet", help="Print no summary.")
 
-    @property
-    def bag_column(self) -> str | None:
-        """The column of bags, which is called bag if only the labels of bags are given."""
-        return "bag" if self.bags is not None and self.given_bag_column is None else self.given_bag_column
-
     def check(self) -> None:
         """Raise an error, before any work, for options or files that do not fit together."""
         if self.method == "k-means" and (self.hints or self.bags):
@@ -116,24 +115,23 @@ class ClusterOptions:
             )
         if self.image_shape is not None and (self.plot is None or self.method != "bag-spectral"):
             raise click.UsageError("--image-shape is for --plot with --method bag-spectral.")
-        output.check_stdout(self.out, self.as_json)
         if (self.data is None) == (self.parquet is None):
             raise click.UsageError("pass the rows either as DATA or with --parquet.")
-        self._check_source()
+        if self.parquet is not None:
+            self._check_parquet()
+        elif self.scheduler or self.memory_limit:
+            given = "--scheduler" if self.scheduler else "--memory-limit"
+            raise click.UsageError(f"{given} is for rows given with --parquet.")
         read = [path for path in (self.data, *self.hints, self.bags) if path is not None]
         tables = {"--out": self.out, "--bag-report": self.bag_report}
-        output.check_files(read, tables, self.plot, folders=[] if self.parquet is None else [self.parquet])
+        folders = [] if self.parquet is None else [self.parquet]
+        output.check_files(read, tables, self.plot, as_json=self.as_json, folders=folders)
         if self.parquet is not None and self.as_json and self.out is None:
             raise click.UsageError("--json with --parquet omits the labels; give a file for them with --out.")
 
-    def _check_source(self) -> None:
-        """Raise an error for options of DATA given with --parquet, or the reverse."""
-        of_files = {"--scheduler": self.scheduler, "--memory-limit": self.memory_limit}
-        if self.parquet is None:
-            if given := [name for name, value in of_files.items() if value]:
-                raise click.UsageError(f"{given[0]} is for rows given with --parquet.")
-            return
-        if all(of_files.values()):
+    def _check_parquet(self) -> None:
+        """Raise an error for options that rows in blocks do not support."""
+        if self.scheduler and self.memory_limit:
             raise click.UsageError(
                 "--memory-limit limits this process; set the limit of Dask workers on their side."
             )
@@ -182,15 +180,21 @@ def command(asked: ClusterOptions) -> None:
     asked.check()
     options = asked.parameters.make_parameters(asked.method)
 
-    from likewise.cli._report import print_report
-
     method, clusters, out = asked.method, asked.clusters, asked.out
     prints_labels = not asked.as_json and (out is None or out == output.STDOUT)
+    wrote = output.list_written(out, asked.plot, asked.bag_report)
+    source: TableSource | ParquetSource
     with (
         output.gather_warnings() as notes,
         output.show_progress(4, quiet=asked.quiet) as step,
-        _open_source(asked, step) as source,
+        ExitStack() as stack,
     ):
+        if asked.parquet is None:
+            source = TableSource(asked, step)
+        else:
+            from likewise.cli._parquet_source import open_parquet
+
+            source = stack.enter_context(open_parquet(asked, asked.parquet, step))
         output.check_n_clusters(clusters, source.n_rows)
         all_hints = source.read_hints()
         used = prepare_hints(all_hints, method, clusters, asked.as_links, options)
@@ -200,42 +204,42 @@ def command(asked: ClusterOptions) -> None:
             model.set_callbacks(*source.callbacks)
         contradiction = fit_by_ids(model, source.X, used, source.ids, method)
         report = source.make_report(model, used, all_hints.bags)
-        with output.Outputs() as outputs:
-            if asked.plot is not None:
-                step("drawing")
-                outputs.add(asked.plot, _draw_picture(source.X, report, model, asked.image_shape).save)
+        if wrote:
+            _write_files(asked, source, model, report, step)
+        else:
             step("writing")
-            if asked.bag_report is not None and report.bags is not None:
-                outputs.add_table(asked.bag_report, report.bags.make_columns())
-            if out is not None and out != output.STDOUT:
-                outputs.add(out, lambda part: source.write_labels(model, part))
         if prints_labels and source.writes_blocks:
             source.write_labels(model, None)
     notes += [*contradiction, *source.notes]
-    wrote = output.list_written(out, asked.plot, asked.bag_report)
     if asked.as_json:
         output.print_json({**report.as_dict(), **source.describe(options), "wrote": wrote, "notes": notes})
     elif prints_labels and not source.writes_blocks:
         source.write_labels(model, None)
     if not asked.quiet:
-        print_report(report, notes, wrote)
+        stderr = output.make_console()
+        for line in report.format_lines():
+            stderr.print(line, style="red" if line.lstrip().startswith("broken:") else None)
+        if notes or wrote:
+            output.print_notes(notes, map(Path, wrote))
 
 
-# ---------------------------------------------------------------------- sources of rows
-
-
-def _open_source(
-    asked: ClusterOptions, step: output.Step
-) -> AbstractContextManager[TableSource] | AbstractContextManager[ParquetSource]:
-    if asked.parquet is None:
-        return nullcontext(TableSource(asked, step))
-    from likewise.cli._parquet_source import open_parquet
-
-    return open_parquet(asked, asked.parquet, step)
+def _write_files(
+    asked: ClusterOptions, source: TableSource | ParquetSource, model: Any, report: Report, step: output.Step
+) -> None:
+    """Write the plot, the report on bags and the labels, all or none of them."""
+    with output.Outputs() as outputs:
+        if asked.plot is not None:
+            step("drawing")
+            outputs.add(asked.plot, _draw_picture(source.X, report, model, asked.image_shape).save)
+        step("writing")
+        if asked.bag_report is not None and report.bags is not None:
+            outputs.add_table(asked.bag_report, report.bags.make_columns())
+        if asked.out is not None and asked.out != output.STDOUT:
+            outputs.add(asked.out, lambda part: source.write_labels(model, part))
 
 
 class TableSource:
-    """A table in memory."""
+    """The rows of a table in memory."""
 
     writes_blocks = False
     callbacks: Sequence[Any] = ()
@@ -243,23 +247,31 @@ class TableSource:
     n_rows: int
 
     def __init__(self, asked: ClusterOptions, step: output.Step) -> None:
-        from likewise.tables import standardize_columns
+        from likewise.tables import make_table, standardize_columns
 
         assert asked.data is not None
         step("reading")
         self._asked, self._path = asked, asked.data
-        self._table = asked.table.read_table(self._path, truth=asked.truth, bag=asked.bag_column)
-        self.ids, self.n_rows = self._table.ids, len(self._table.ids)
+        # The column of bags is called bag if only the labels of bags are given.
+        self._bag_column = "bag" if asked.bags is not None and asked.bag_column is None else asked.bag_column
+        roles = asked.table.make_roles(truth=asked.truth, bag=self._bag_column)
+        self._table = make_table(asked.table.read_columns(self._path), roles)
+        self.ids, self.n_rows = self._table.ids, len(self._table.X)
         self.X = standardize_columns(self._table.X) if asked.standardize else self._table.X
-        self.notes: Sequence[str] = _warn_of_id_columns(self._table.feature_names)
+        found = [(name, _ID_COLUMNS.get(name.casefold())) for name in self._table.feature_names]
+        self.notes: Sequence[str] = [
+            f"the column {name!r} is used as a feature. If it identifies {role[0]}, pass {role[1]} {name}."
+            for name, role in found
+            if role is not None
+        ]
 
     def read_hints(self) -> Supervision:
         """Read the hints and the bags."""
-        from likewise.cli._bag_report import read_bag_hints
-
-        asked, column = self._asked, self._asked.bag_column
+        asked, column = self._asked, self._bag_column
         hints = asked.table.read_hints(asked.hints, self.ids, data=self._path)
         if column is not None:
+            from likewise.cli._bag_report import read_bag_hints
+
             cells, encoding = self._table.kept[column], asked.table.hints_encoding
             hints |= read_bag_hints(asked.bags, cells, encoding=encoding, column=column)
         if asked.bag_report is not None and hints.bags is None:
@@ -301,19 +313,6 @@ class TableSource:
             **options,
             "labels": listed if asked.out is None else None,
         }
-
-
-def _warn_of_id_columns(names: tuple[str, ...]) -> list[str]:
-    """Return a note for each feature that looks like a column of ids or of bags."""
-    options = {
-        **dict.fromkeys(("id", "index", "key", "row"), ("rows", "--id")),
-        "bag": ("bags", "--bag-column"),
-    }
-    found = [(name, *options[name.casefold()]) for name in names if name.casefold() in options]
-    return [
-        f"the column {name!r} is used as a feature. If it identifies {what}, pass {role} {name}."
-        for name, what, role in found
-    ]
 
 
 def _draw_picture(X: Any, report: Report, model: Any, image_shape: tuple[int, int] | None) -> Any:

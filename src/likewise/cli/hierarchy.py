@@ -124,7 +124,6 @@ class HierarchyOptions:
             raise click.UsageError("--hierarchy fixes the whole tree; leave --fixed and --forbidden out.")
         if not self.separator:
             raise click.UsageError("expected a separator of labels, such as ';'; got an empty --separator.")
-        output.check_stdout(self.out, self.as_json)
         self._check_files()
 
     def _check_files(self) -> None:
@@ -134,7 +133,8 @@ class HierarchyOptions:
         read = [self.data, *(path for path in given if path is not None)]
         read += [name for name in self.features or () if name.lower().endswith(".npy")]
         output.check_inputs(*read)
-        output.check_distinct({"--out": self.out, **self.drawn, "--suggest": self.suggest}, read)
+        outputs = {"--out": self.out, **self.drawn, "--suggest": self.suggest}
+        output.check_distinct(outputs, read, as_json=self.as_json)
         if self.out != output.STDOUT:
             output.check_output(self.out, (".json", ".csv", ".nwk", ".newick", ".graphml"), "--out")
         if self.structure == "dag":

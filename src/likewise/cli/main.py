@@ -46,25 +46,18 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of a command and return the command."""
+        """Import and return a command; fail with the closest name if there is no such command."""
         if cmd_name not in COMMANDS:
-            return None
+            if cmd_name.startswith("-") or ctx.resilient_parsing:
+                return None
+            import difflib
+
+            close = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
+            meant = f"Did you mean {close[0]!r}?" if close else f"Commands: {', '.join(COMMANDS)}."
+            ctx.fail(f"there is no command {cmd_name!r}. {meant}")
         module, name = _HOMES.get(cmd_name, (cmd_name.replace("-", "_"), "command"))
         command: click.Command = getattr(importlib.import_module(f"likewise.cli.{module}"), name)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the first word names; fail with the closest name if there is none."""
-        word = args[0]
-        if word not in COMMANDS and not word.startswith("-") and not ctx.resilient_parsing:
-            import difflib
-
-            close = difflib.get_close_matches(word, COMMANDS, n=1)
-            meant = f"Did you mean {close[0]!r}?" if close else f"Commands: {', '.join(COMMANDS)}."
-            ctx.fail(f"there is no command {word!r}. {meant}")
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any of them."""

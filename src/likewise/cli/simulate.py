@@ -119,16 +119,16 @@ def command(asked: SimulateOptions) -> None:
             f"the kind {asked.error_kind!r} needs an error rate; add --errors, such as --errors 0.1.",
             param_hint="'--error-kind'",
         )
-    output.check_stdout(asked.out, asked.as_json)
-    output.check_files([asked.data], {"--out": asked.out}, asked.plot)
+    output.check_files([asked.data], {"--out": asked.out}, asked.plot, as_json=asked.as_json)
 
     from likewise.active import compare
-    from likewise.tables import format_csv, standardize_columns
+    from likewise.tables import format_csv, make_table, standardize_columns
 
     data, label, kind, out = asked.data, asked.label, asked.kind, asked.out
     runs = f"{asked.repeats} run{'s' if asked.repeats > 1 else ''} each"
     with output.gather_warnings() as notes, output.Outputs() as outputs:
-        table = asked.table.read_table(data, truth=label, truth_option="--label")
+        roles = asked.table.make_roles(truth=label, truth_option="--label")
+        table = make_table(asked.table.read_columns(data), roles)
         notes.names = table.ids
         classes = _read_classes(table, label, data)
         k = len(set(classes)) if asked.clusters is None else asked.clusters

@@ -31,7 +31,7 @@ class StudioOptions:
 
     path: str | None = opt.argument(type=click.Path(), required=False)
     text: tuple[str, ...] | None = opt.option(
-        "--text", callback=opt.parse_names, metavar="COLUMN", help="The text column to show and compare."
+        "--text", type=opt.parse_names, metavar="COLUMN", help="The text column to show and compare."
     )
     image: str | None = opt.column(
         "--image", help="The column with paths of pictures, relative to the table."

@@ -373,7 +373,7 @@ def spell(
     ('B', 'G', 'I', 'L', 'R')
     """
     from likewise._compat import check_random_state
-    from likewise.supervision.row_checks import check_rows
+    from likewise.supervision import check_rows
 
     pattern = _HYPHENED if hyphens else _WORD
     found = pattern.finditer(text)

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from likewise.kernels.mean_field import ascend
+from likewise.kernels.mean_field import IndexedHints, ascend
 from likewise.supervision import RowGroups, Supervision
 
 NoiseKind = Literal["uniform", "confusion"]
@@ -207,11 +207,11 @@ class HintTerms:
     ) -> int:
         """Update q in place by mean field, eq. (3.10), or (3.11) without noise; return the sweeps made."""
         first, second, both, groups = self.compute_pulls(noise)
-        n_sweeps: int = ascend(
-            log_p, self._indptr, self._first, self._second, first, second, both,
+        hints = IndexedHints(
+            self._indptr, self._first, self._second, first, second, both,
             self._group_ptr, self._groups_of_rows, groups,
-            noise is None, max_sweeps, tol, self._sum_groups(q), q,
         )  # fmt: skip
+        n_sweeps: int = ascend(log_p, hints, noise is None, max_sweeps, tol, self._sum_groups(q), q)
         return n_sweeps
 
     def _sum_groups(self, q: np.ndarray) -> np.ndarray:

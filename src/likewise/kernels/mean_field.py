@@ -13,25 +13,37 @@ each of them, so pairs and triplets with any noise model have this form, up to a
 group are never built; `sums` is the sum of q over its members, so the cost of a group is linear in its size.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from likewise.kernels._njit import njit
 
 
+class IndexedHints(NamedTuple):
+    """The hints and the groups of each row. All IN."""
+
+    indptr: np.ndarray  # (m + 1,) the hints of row i are indptr[i] to indptr[i + 1]
+    first: np.ndarray  # the other rows of each hint
+    second: np.ndarray  # -1 for a pair
+    pull_first: np.ndarray
+    pull_second: np.ndarray
+    pull_both: np.ndarray
+    group_ptr: np.ndarray  # (m + 1,) the groups of row i
+    group: np.ndarray
+    group_pull: np.ndarray  # (G,)
+
+
 @njit(nogil=True, cache=True)
-def ascend(
-    log_p, indptr, first, second, pull_first, pull_second, pull_both, group_ptr, group, group_pull,
-    hard, max_sweeps, tol, sums, q,
-):  # fmt: skip
+def ascend(log_p, hints, hard, max_sweeps, tol, sums, q):
     """Update one row after another until no row changes by more than `tol`; return the number of sweeps.
 
-    log_p (m, k); indptr (m + 1,), hints of row i are indptr[i] to indptr[i + 1]; first, second: the other
-    rows of each hint, second -1 for a pair; the three pulls of each hint; group_ptr (m + 1,), group: the
-    groups of each row; group_pull (G,): all IN. sums (G, k), q (m, k): IN (start) and OUT.
+    log_p (m, k), hints: an `IndexedHints`: IN. sums (G, k), q (m, k): IN (start) and OUT.
 
     A row is updated again only after a row that shares a hint with it has changed. With `hard`, q_i is
     proportional to p_i among the clusters with the largest F, and 0 for the others.
     """
+    indptr, first, second, pull_first, pull_second, pull_both, group_ptr, group, group_pull = hints
     m, k = q.shape
     new = np.empty(k)
     pull = np.empty(k)

@@ -26,7 +26,6 @@ from likewise.tables import (
     Problems,
     choose_format,
     decode,
-    make_problems,
     parse_json_lines,
     parse_number,
     read_rows,
@@ -127,7 +126,7 @@ def read_earlier(
     kind = choose_format(path, format, _SUFFIXES)
     if kind == "interview":
         return read_interview(path, ids)
-    problems = make_problems(path, kind, shown=MOST_SHOWN, end=NOT_IMPORTED)
+    problems = Problems(str(path), shown=MOST_SHOWN, end=NOT_IMPORTED)
     data = path.read_bytes()
     if not data.strip():
         raise FileFormatError(f"{path} is empty; expected at least a header.")

@@ -13,6 +13,7 @@ from likewise.supervision._labels import sort_values as sort_values
 from likewise.supervision._links import TRIPLET_ANSWERS as TRIPLET_ANSWERS
 from likewise.supervision._links import Links as Links
 from likewise.supervision._links import RowGroups as RowGroups
+from likewise.supervision._links import check_rows as check_rows
 from likewise.supervision._sample import sample_bag_labels, sample_links, sample_triplets
 from likewise.supervision._supervision import KINDS as KINDS
 from likewise.supervision._supervision import Supervision

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision.row_checks import FloatArray, IntArray, check_rows, check_weights
+from likewise.supervision.row_checks import FloatArray, IntArray
 
 TripletAnswer = Literal["AB", "AC", "BC", "NEITHER"]
 TRIPLET_ANSWERS: tuple[str, ...] = get_args(TripletAnswer)
@@ -75,6 +75,67 @@ def parse_link(cell: Any) -> str:
             f"the link is {cell!r}; expected must or cannot, yes or no.{tip * (word in ('0', '0.0'))}"
         )
     return LINK_WORDS[word]
+
+
+def check_rows(values: Any, n_samples: int, *, width: int | None, what: str) -> IntArray:
+    """Check row numbers, in an array with `width` columns or in a flat list (None); return them as int64."""
+    shape = (0,) if width is None else (0, width)
+    if values is None:
+        return np.empty(shape, dtype=np.int64)
+    if isinstance(values, set | frozenset):
+        values = sorted(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # ragged
+        wanted = "a flat list of rows" if width is None else f"rows of {width} numbers"
+        raise SupervisionError(f"{what} must be {wanted}; the lengths differ.") from error
+    if array.size == 0:
+        return np.empty(shape, dtype=np.int64)
+    if width is not None and (array.ndim != 2 or array.shape[1] != width):
+        raise SupervisionError(
+            f"{what} must be an array of shape (n, {width}), one hint per row; got shape {array.shape}."
+        )
+    if width is None and array.ndim != 1:
+        raise SupervisionError(f"{what} must be a flat list of rows; got shape {array.shape}.")
+    if array.dtype.kind not in "iu":
+        raise SupervisionError(
+            f"{what} must contain integer row numbers, got values of type {array.dtype}. To refer to rows by "
+            "index label, pass index=, as in Supervision.from_links(index=df.index, …). Files of hints refer "
+            "to rows by id."
+        )
+    flat = array.reshape(-1)
+    wrong = np.flatnonzero((flat < 0) | (flat >= n_samples))
+    if wrong.size:
+        at = int(wrong[0]) // (width or 1)
+        raise SupervisionError(
+            f"{what}[{at}] names row {flat[wrong[0]]}, but the rows are numbered 0 to {n_samples - 1}.",
+            parameter=what,
+        )
+    return array.astype(np.int64, copy=False)
+
+
+def check_weights(weights: Any, n: int, *, what: str) -> FloatArray:
+    """Check weights: one for each of `n` hints, or one for all hints; None means 1."""
+    if weights is None:
+        return np.ones(n)
+    try:
+        array = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise SupervisionError(f"{what} must be numbers, got {weights!r}.") from error
+    if array.ndim == 0:
+        array = np.full(n, float(array))
+    if array.shape != (n,):
+        raise SupervisionError(
+            f"{what} must have one weight per hint: expected {n}; got shape {array.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(array) & (array > 0)))
+    if bad.size:
+        raise SupervisionError(
+            f"{what}[{bad[0]}] is {array[bad[0]]}; weights must be finite and above 0.",
+            "Remove a hint that should not count.",
+            parameter=what,
+        )
+    return array
 
 
 def check_pairs(values: Any, weights: Any, n_samples: int, *, what: str) -> tuple[IntArray, FloatArray]:
@@ -163,7 +224,9 @@ class RowGroups(ReadOnly):
         indptr = np.cumsum([0, *(len(key) // 8 for key in keys)], dtype=np.int64)
         members = np.frombuffer(b"".join(keys), dtype=np.int64)
         weight = np.array([seen[key] for key in keys], dtype=np.float64)
-        return cls(freeze(indptr), freeze(members), freeze(weight))
+        for array in (indptr, members, weight):
+            array.setflags(write=False)
+        return cls(indptr, members, weight)
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -356,8 +419,8 @@ class Links(ReadOnly):
         counts = {
             "must": len(self.must),
             "cannot": len(self.cannot),
-            "must group(s)": len(self.must_groups),
-            "cannot group(s)": len(self.cannot_groups),
+            "must group(s)": len(self.must_groups.weights),
+            "cannot group(s)": len(self.cannot_groups.weights),
         }
         return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
 

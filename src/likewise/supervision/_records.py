@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 from likewise.exceptions import SupervisionError
@@ -62,20 +63,21 @@ def parse_weight(value: Any) -> float:
 # ---------------------------------------------------------------------- from records to hints
 
 
+@dataclass
 class _HintBuilder:
     """Collects records, and builds hints if they have no problems."""
 
-    def __init__(self, ids: RowIds, problems: Problems) -> None:
-        self.ids, self.problems = ids, problems
-        # The rows and the weights of links and triplets, by kind.
-        self.found: dict[str, tuple[list[tuple[int, ...]], list[float]]] = {
-            kind: ([], []) for kind in ("must", "cannot", "triplet")
-        }
-        self.answers: list[str] = []
-        self.groups: dict[tuple[str, Hashable], tuple[int, float, list[int]]] = {}
-        self.labels: dict[int, tuple[Hashable, int]] = {}
-        self.bags: dict[int, tuple[Hashable, int]] = {}
-        self.bag_labels: dict[Hashable, tuple[set[Hashable], int]] = {}
+    ids: RowIds
+    problems: Problems
+    # The rows and the weights of links and triplets, by kind.
+    found: dict[str, tuple[list[tuple[int, ...]], list[float]]] = field(
+        default_factory=lambda: {kind: ([], []) for kind in ("must", "cannot", "triplet")}
+    )
+    answers: list[str] = field(default_factory=list)
+    groups: dict[tuple[str, Hashable], tuple[int, float, list[int]]] = field(default_factory=dict)
+    labels: dict[int, tuple[Hashable, int]] = field(default_factory=dict)
+    bags: dict[int, tuple[Hashable, int]] = field(default_factory=dict)
+    bag_labels: dict[Hashable, tuple[set[Hashable], int]] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
         """Add a record, or raise an error that describes its problem."""
@@ -203,17 +205,28 @@ class _HintBuilder:
         if self.bags:
             bag_labels = {bag: labels for bag, (labels, _) in self.bag_labels.items()}
             hints |= Supervision.from_bags([self.bags.get(row, (None,))[0] for row in range(n)], bag_labels)
-        if by_hand:
+        if by_hand and (self.labels or self.bag_labels):
             self._note_spellings()
         return hints
 
 
 def build_hints(
-    records: Iterable[Record], ids: RowIds, problems: Problems, *, missing: Any = None, by_hand: bool = False
+    records: Iterable[Record],
+    ids: RowIds,
+    problems: Problems,
+    *,
+    missing: Any = None,
+    by_hand: bool = False,
+    lines: set[int] | None = None,
 ) -> Supervision:
-    """Build hints from records, or raise one error that lists the invalid lines."""
+    """Build hints from records, or raise one error that lists the invalid lines.
+
+    The numbers of the lines that hold records are added to `lines`.
+    """
     builder = _HintBuilder(ids, problems)
     for record in records:
+        if lines is not None:
+            lines.add(record.line)
         try:
             builder.add(record)
         except ValueError as error:

@@ -13,9 +13,9 @@ import numpy as np
 
 from likewise.exceptions import SupervisionError
 from likewise.supervision._labels import Bags, Labels
-from likewise.supervision._links import TRIPLET_ANSWERS
+from likewise.supervision._links import TRIPLET_ANSWERS, check_rows
 from likewise.supervision._supervision import Supervision
-from likewise.supervision.row_checks import IntArray, check_rows, select_rows
+from likewise.supervision.row_checks import IntArray, select_rows
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, RandomStateLike
@@ -193,8 +193,8 @@ def sample_bag_labels(
     labelled = [b for b, labels in enumerate(bags.labels) if labels is not None]
     kept = {labelled[place] for place in rng.permutation(len(labelled))[: round(share * len(labelled))]}
     labels = tuple(labels_of_bag if b in kept else None for b, labels_of_bag in enumerate(bags.labels))
-    others = hints.select_kinds(hints.kinds - {"bags"})
-    return others | hints._with_parts({"bags": Bags(bags.codes, bags.names, labels)})
+    parts = hints._parts | {"bags": Bags(bags.codes, bags.names, labels)}
+    return Supervision(hints.n_samples, parts, hints._index)
 
 
 class _Pool:

@@ -21,6 +21,7 @@ from likewise.supervision._links import (
     RowGroups,
     RowPositions,
     Triplets,
+    check_rows,
     parse_link,
     sort_unique,
 )
@@ -30,7 +31,6 @@ from likewise.supervision.row_checks import (
     RowIndex,
     align,
     check_n_samples,
-    check_rows,
     check_same_index,
     check_same_labels,
     find_first_positions,
@@ -208,21 +208,28 @@ class Supervision:
         [[0, 2]]
         """
         for what, hinted, weights in (("must", must, must_weights), ("cannot", cannot, cannot_weights)):
-            check_same_index(hinted, weights, what)
-        names = RowIndex.from_index(index, n_samples)
-        n = names.n_samples
+            if hasattr(weights, "iloc"):  # a Series of pandas
+                check_same_index(hinted, weights, what)
+        labels = None
+        if index is not None or n_samples is None:
+            names = RowIndex.from_index(index, n_samples)
+            n_samples, labels = names.n_samples, names.labels
+            must, cannot = names.find_rows(must, "must", width=2), names.find_rows(cannot, "cannot", width=2)
+            must_groups = names.find_rows(must_groups, "must_groups")
+            cannot_groups = names.find_rows(cannot_groups, "cannot_groups")
+        n = check_n_samples(n_samples)
         links = Links.from_pairs_and_groups(
             n,
-            names.find_rows(must, "must", width=2),
-            names.find_rows(cannot, "cannot", width=2),
+            must,
+            cannot,
             must_weights,
             cannot_weights,
-            names.find_rows(must_groups, "must_groups"),
-            names.find_rows(cannot_groups, "cannot_groups"),
+            must_groups,
+            cannot_groups,
             must_group_weights,
             cannot_group_weights,
         )
-        return cls(n, {"links": links}, names.labels)
+        return cls(n, {"links": links}, labels)
 
     @classmethod
     def from_frame(
@@ -460,10 +467,6 @@ class Supervision:
         """Return the hints about ascending rows that include all rows with hints, renumbered."""
         return self._restrict(rows, RowPositions(rows))
 
-    def _with_parts(self, parts: Mapping[str, _Part]) -> Supervision:
-        """Return other hints about the same rows."""
-        return Supervision(self.n_samples, parts, self._index)
-
     def _name_rows(self, rows: Iterable[int], among: IntArray | None = None) -> list[str]:
         """Return the names of rows for messages: their numbers, and their index labels if known.
 
@@ -543,7 +546,8 @@ class Supervision:
         wanted = {k for kind in kinds for k in ([kind] if isinstance(kind, str) else kind)}
         if unknown := wanted - set(KINDS):
             raise SupervisionError(f"expected kinds of hints among {list(KINDS)}; got {sorted(unknown)}.")
-        return self._with_parts({k: part for k, part in self._parts.items() if k in wanted})
+        parts = {kind: part for kind, part in self._parts.items() if kind in wanted}
+        return Supervision(self.n_samples, parts, self._index)
 
     @property
     def answer_words(self) -> tuple[str, ...]:
@@ -638,9 +642,10 @@ class Supervision:
         '3 = 0 ≠ 1'
         """
         links, n = self.links, self.n_samples
-        for part in self.select_kinds(self.kinds - {"links"})._parts.values():
-            links = links.union(derive_links(part, n, more_clusters_than_classes, limit), n)
-        return self._with_parts({"links": links})
+        for kind, part in self._parts.items():
+            if kind != "links":
+                links = links.union(derive_links(part, n, more_clusters_than_classes, limit), n)
+        return Supervision(n, {"links": links}, self._index)
 
     def diagnose(self, X: MatrixLike | None = None, *, labels: Any = None) -> Diagnosis:
         """Compute statistics of the hints: coverage, components, contradictions, redundancy.
@@ -687,4 +692,5 @@ class Supervision:
         hints : Supervision
             The other hints.
         """
-        return self._with_parts(self._parts | {"links": drop_conflicts(self.links, self.n_samples)})
+        parts = self._parts | {"links": drop_conflicts(self.links, self.n_samples)}
+        return Supervision(self.n_samples, parts, self._index)

@@ -44,7 +44,6 @@ from likewise.tables import (
     choose_format,
     decode,
     format_csv_line,
-    make_problems,
     parse_json_lines,
     read_rows,
     write_parquet,
@@ -198,17 +197,11 @@ def read_hints(
     """
     row_ids = RowIds.from_ids(ids)
     problems, written, records = _open(path, format, encoding)
-    lines: set[int] = set()
-
-    def count_lines() -> Iterator[Record]:
-        for record in records:
-            lines.add(record.line)
-            yield record
-
-    by_hand = written is None
-    missing = missing if by_hand else None
-    hints = build_hints(count_lines(), row_ids, problems, missing=missing, by_hand=by_hand)
-    if written is not None:
+    if written is None:
+        hints = build_hints(records, row_ids, problems, missing=missing, by_hand=True)
+    else:
+        lines: set[int] = set()
+        hints = build_hints(records, row_ids, problems, lines=lines)
         written.check(row_ids, content, len(lines), problems.path)
     for note in problems.notes:
         warnings.warn(f"{problems.path}: {note}", QuestionableHintsWarning, stacklevel=2)
@@ -294,7 +287,7 @@ def _open(
 ) -> tuple[Problems, _FileHeader | None, Iterator[Record]]:
     """Read the records and the first line of a file of hints, without looking up the ids."""
     kind = choose_format(path, format)
-    problems = make_problems(path, kind)
+    problems = Problems(os.fspath(path))
     data = Path(path).read_bytes()
     if not data.strip():
         raise FileFormatError(f"{problems.path} is empty; expected at least a header.")

@@ -1,4 +1,4 @@
-"""Checks that all kinds of hints share: rows by number or by index label, and weights.
+"""Rows of hints: selected as in NumPy, and named by index label.
 
 pandas is recognised by its attributes and never imported.
 """
@@ -20,67 +20,6 @@ from likewise.tables import check_n_samples as check_n_samples
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 _MANY = 20_000  # with more index labels, no close match is sought
-
-
-def check_rows(values: Any, n_samples: int, *, width: int | None, what: str) -> IntArray:
-    """Check row numbers, in an array with `width` columns or in a flat list (None); return them as int64."""
-    shape = (0,) if width is None else (0, width)
-    if values is None:
-        return np.empty(shape, dtype=np.int64)
-    if isinstance(values, set | frozenset):
-        values = sorted(values)
-    try:
-        array = np.asarray(values)
-    except ValueError as error:  # ragged
-        wanted = "a flat list of rows" if width is None else f"rows of {width} numbers"
-        raise SupervisionError(f"{what} must be {wanted}; the lengths differ.") from error
-    if array.size == 0:
-        return np.empty(shape, dtype=np.int64)
-    if width is not None and (array.ndim != 2 or array.shape[1] != width):
-        raise SupervisionError(
-            f"{what} must be an array of shape (n, {width}), one hint per row; got shape {array.shape}."
-        )
-    if width is None and array.ndim != 1:
-        raise SupervisionError(f"{what} must be a flat list of rows; got shape {array.shape}.")
-    if array.dtype.kind not in "iu":
-        raise SupervisionError(
-            f"{what} must contain integer row numbers, got values of type {array.dtype}. To refer to rows by "
-            "index label, pass index=, as in Supervision.from_links(index=df.index, …). Files of hints refer "
-            "to rows by id."
-        )
-    flat = array.reshape(-1)
-    wrong = np.flatnonzero((flat < 0) | (flat >= n_samples))
-    if wrong.size:
-        at = int(wrong[0]) // (width or 1)
-        raise SupervisionError(
-            f"{what}[{at}] names row {flat[wrong[0]]}, but the rows are numbered 0 to {n_samples - 1}.",
-            parameter=what,
-        )
-    return array.astype(np.int64, copy=False)
-
-
-def check_weights(weights: Any, n: int, *, what: str) -> FloatArray:
-    """Check weights: one for each of `n` hints, or one for all hints; None means 1."""
-    if weights is None:
-        return np.ones(n)
-    try:
-        array = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise SupervisionError(f"{what} must be numbers, got {weights!r}.") from error
-    if array.ndim == 0:
-        array = np.full(n, float(array))
-    if array.shape != (n,):
-        raise SupervisionError(
-            f"{what} must have one weight per hint: expected {n}; got shape {array.shape}."
-        )
-    bad = np.flatnonzero(~(np.isfinite(array) & (array > 0)))
-    if bad.size:
-        raise SupervisionError(
-            f"{what}[{bad[0]}] is {array[bad[0]]}; weights must be finite and above 0.",
-            "Remove a hint that should not count.",
-            parameter=what,
-        )
-    return array
 
 
 def select_rows(key: Any, n_samples: int) -> IntArray:
@@ -260,14 +199,13 @@ def check_same_labels(first: tuple[Any, ...] | None, second: tuple[Any, ...] | N
 
 
 def check_same_index(hinted: Any, weights: Any, what: str) -> None:
-    """Raise an error if the weights are a Series with another index than the data frame of links."""
-    if is_pandas(weights):
-        expected = hinted.index if is_pandas(hinted) else range(len(weights))
-        if list(weights.index) != list(expected):
-            raise SupervisionError(
-                f"{what}_weights is a Series whose index ({_format_index(weights.index)}) differs from the "
-                f"index of {what}. Pass {what}_weights.to_numpy() if both are in the same order."
-            )
+    """Raise an error if weights in a Series have another index than the data frame of links."""
+    expected = hinted.index if is_pandas(hinted) else range(len(weights))
+    if list(weights.index) != list(expected):
+        raise SupervisionError(
+            f"{what}_weights is a Series whose index ({_format_index(weights.index)}) differs from the "
+            f"index of {what}. Pass {what}_weights.to_numpy() if both are in the same order."
+        )
 
 
 def _format_index(index: Any) -> str:

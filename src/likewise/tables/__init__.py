@@ -7,18 +7,23 @@ from likewise.tables._formats import (
     SHOWN,
     SUFFIXES,
     WRITTEN,
+    BlockWriter,
     NumberedRows,
     Problems,
     choose_format,
     decode,
     decompress,
+    format_csv,
+    format_csv_line,
+    format_json_lines,
     holds_objects,
     iterate_csv,
-    make_problems,
     parse_json_lines,
     read_csv_rows,
     read_parquet_rows,
     read_rows,
+    write_parquet,
+    write_table,
 )
 from likewise.tables._ids import FewIds, RowIds, check_n_samples
 from likewise.tables._named_columns import (
@@ -36,14 +41,6 @@ from likewise.tables._named_columns import (
     parse_numbers,
     read_columns,
     standardize_columns,
-)
-from likewise.tables._writing import (
-    BlockWriter,
-    format_csv,
-    format_csv_line,
-    format_json_lines,
-    write_parquet,
-    write_table,
 )
 
 __all__ = [
@@ -73,7 +70,6 @@ __all__ = [
     "holds_objects",
     "is_plain_number",
     "iterate_csv",
-    "make_problems",
     "make_table",
     "parse_json_lines",
     "parse_number",

@@ -1,4 +1,4 @@
-"""Files as text and as numbered rows: formats, encodings, CSV, JSON Lines, Parquet, Excel, problems."""
+"""Formats of tables: encodings, problems, reading rows with their numbers, writing columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import gzip
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -30,6 +30,7 @@ SUFFIXES = {**WRITTEN, ".xlsx": "xlsx"}
 PASS_FORMAT = ", or pass format="
 
 Rows = Iterator[tuple[int, Sequence[Any]]]
+Columns = Mapping[str, Sequence[Any]]
 
 
 def choose_format(
@@ -189,13 +190,9 @@ class NumberedRows:
     unfinished: int = 0  # the number of the last line of a CSV file if it has no line end
 
 
-def make_problems(path: str | os.PathLike[str], kind: str, **options: Any) -> Problems:
-    """Return a collector of problems that counts lines, or rows in formats without lines."""
-    return Problems(os.fspath(path), ", row " if kind in ("parquet", "xlsx") else ":", **options)
-
-
 def read_rows(data: bytes, kind: str, encoding: str, problems: Problems) -> NumberedRows:
-    """Read a table in the format "csv", "parquet" or "xlsx"."""
+    """Read a table in the format "csv", "parquet" or "xlsx"; in the last two, problems are those of rows."""
+    problems.word = ":" if kind == "csv" else ", row "
     if kind == "parquet":
         return read_parquet_rows(data, problems.path)
     if kind == "xlsx":
@@ -283,3 +280,111 @@ def holds_objects(file: IO[bytes]) -> bool:
         file.seek(0)
         first = file.read(6)
         return bool(first) and not first.startswith((b"\x93NUMPY", b"PK"))
+
+
+# ---------------------------------------------------------------------- writing columns of equal length
+
+
+def format_csv_line(cells: Iterable[str], delimiter: str = ",") -> str:
+    """Return one line of CSV, quoted where necessary (the csv module does not quote a carriage return)."""
+    return delimiter.join(
+        '"' + cell.replace('"', '""') + '"' if any(sign in cell for sign in f'"{delimiter}\r\n') else cell
+        for cell in cells
+    )
+
+
+def format_csv(columns: Columns) -> str:
+    """Return columns as CSV with a header; None is an empty cell.
+
+    >>> format_csv({"id": ["a", "b,c"], "cluster": [0, 1]})
+    'id,cluster\\na,0\\n"b,c",1\\n'
+    """
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def format_json_lines(columns: Columns) -> str:
+    """Return columns as one JSON object per row.
+
+    >>> format_json_lines({"id": ["a", "b"], "cluster": [0, None]})
+    '{"id": "a", "cluster": 0}\\n{"id": "b", "cluster": null}\\n'
+    """
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # created once, not per row
+    rows = (dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True))
+    return "".join(encode(row) + "\n" for row in rows)
+
+
+def write_parquet(
+    columns: Columns,
+    target: Any,
+    *,
+    types: Mapping[str, str] | None = None,
+    metadata: Mapping[bytes, str] | None = None,
+) -> None:
+    """Write columns to a path or a binary file as Parquet.
+
+    `types` are pyarrow's names of types by column; the type of any other column is inferred.
+    """
+    parquet = require("pyarrow.parquet", extra="scale")
+    pyarrow = require("pyarrow", extra="scale")
+    types = types or {}
+    table = pyarrow.table(
+        {name: pyarrow.array(list(cells), type=types.get(name)) for name, cells in columns.items()}
+    )
+    parquet.write_table(table.replace_schema_metadata(metadata) if metadata else table, target)
+
+
+def write_table(path: Path, columns: Columns) -> None:
+    """Write columns to a file; anything but .parquet and .jsonl is CSV."""
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        write_parquet(columns, path)
+        return
+    text = format_json_lines(columns) if suffix == ".jsonl" else format_csv(columns)
+    path.write_bytes(text.encode("utf-8"))
+
+
+class BlockWriter:
+    """Writes ids and clusters in blocks, in the same form as :func:`write_table`.
+
+    Without a path, the blocks are CSV and are passed to `put`.
+    """
+
+    def __init__(self, path: Path | None, put: Callable[[str], None]) -> None:
+        self._path, self._put = path, put
+        self._suffix = "" if path is None else path.suffix.lower()
+        self._file: Any = None
+
+    def __enter__(self) -> BlockWriter:
+        pyarrow = require("pyarrow", extra="scale")
+        if self._suffix == ".parquet":
+            parquet = require("pyarrow.parquet", extra="scale")
+            schema = pyarrow.schema([("id", pyarrow.string()), ("cluster", pyarrow.int64())])
+            self._file = parquet.ParquetWriter(self._path, schema)
+            return self
+        if self._path is not None:
+            self._file = open(self._path, "wb")
+            self._put = lambda text: self._file.write(text.encode("utf-8"))
+        if self._suffix != ".jsonl":
+            self._put(format_csv({"id": [], "cluster": []}))
+        return self
+
+    def add(self, ids: Any, labels: Any) -> None:
+        """Write a block of rows; the ids are a pyarrow array of text."""
+        if self._suffix == ".parquet":
+            pyarrow = require("pyarrow", extra="scale")
+            clusters = pyarrow.array(labels).cast("int64")
+            self._file.write_batch(pyarrow.record_batch([ids, clusters], names=["id", "cluster"]))
+            return
+        columns = {"id": ids.to_pylist(), "cluster": labels.tolist()}
+        if self._suffix == ".jsonl":
+            self._put(format_json_lines(columns))
+        else:
+            self._put(format_csv(columns).partition("\n")[2])
+
+    def __exit__(self, *error: object) -> None:
+        if self._file is not None:
+            self._file.close()

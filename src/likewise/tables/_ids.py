@@ -76,8 +76,9 @@ class RowIds:
         values = tuple(ids)
         if not values:
             raise SupervisionError("ids is empty; expected one id for each row.")
-        for row, value in enumerate(values):
-            _check_id(row, value)
+        if not all(isinstance(value, str) and value and value.isprintable() for value in values):
+            for row, value in enumerate(values):
+                _check_id(row, value)
         checked = cls(tuple(map(str, values)))  # also turns np.str_ into str
         if more := len(values) - len(checked.row_of):
             first: dict[str, int] = {}

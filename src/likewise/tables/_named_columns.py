@@ -140,7 +140,8 @@ def _make_raw_table(rows: list[list[str]], lines: list[int], path: str, header: 
             )
         names = tuple(cell or f"column {c}" for c, cell in enumerate(first, start=1))
         unnamed = tuple(name for name, cell in zip(names, first, strict=True) if not cell)
-        _check_names(names, path)
+        if len(set(names)) < len(names):
+            raise _make_repeated_error(names, path)
         rows, lines = rows[1:], lines[1:]
         if not rows:
             raise FileFormatError(f"{path} has a header but no rows.")
@@ -153,12 +154,11 @@ def _make_raw_table(rows: list[list[str]], lines: list[int], path: str, header: 
     return RawTable(path, names, tuple(map(list, zip(*rows, strict=True))), lines, unnamed)
 
 
-def _check_names(names: tuple[str, ...], path: str) -> None:
-    if len(set(names)) == len(names):
-        return
+def _make_repeated_error(names: tuple[str, ...], path: str) -> FileFormatError:
+    """Return the error for two columns with the same name."""
     name = Counter(names).most_common(1)[0][0]
-    at = [str(c) for c, other in enumerate(names, start=1) if other == name]
-    raise FileFormatError(f"{path}: columns {' and '.join(at)} are both called {name!r}; rename one of them.")
+    at = " and ".join(str(c) for c, other in enumerate(names, start=1) if other == name)
+    return FileFormatError(f"{path}: columns {at} are both called {name!r}; rename one of them.")
 
 
 def _read_xlsx(data: bytes, path: str, header: bool) -> RawTable:
@@ -177,7 +177,8 @@ def _read_parquet(data: bytes, path: str) -> RawTable:
     names = tuple(map(str, table.column_names))
     if not names or not table.num_rows:
         raise FileFormatError(f"{path} has no {'rows' if names else 'columns'}.")
-    _check_names(names, path)
+    if len(set(names)) < len(names):
+        raise _make_repeated_error(names, path)
     columns = tuple(_convert_arrow_column(pyarrow, column) for column in table.columns)
     unnamed = tuple(name for name in names if name.startswith("__index_level_"))  # written by pandas
     return RawTable(path, names, columns, None, unnamed)
@@ -355,16 +356,11 @@ def make_table(raw: RawTable, roles: ColumnRoles) -> DataTable:
             f"{raw.path}: the column {stray[0]!r} has no name; it may be an index written by pandas. "
             f"Use it as the ids with --id '{stray[0]}', or leave it out with --drop '{stray[0]}'."
         )
-    X = np.empty((raw.n_rows, len(names)))
-    gaps: dict[str, NonNumericCell] = {}
-    for c, name in enumerate(names):
-        found = parse_numbers(raw.get_column(name))
-        if isinstance(found, NonNumericCell):
-            gaps[name] = found
-        else:
-            X[:, c] = found
+    found = {name: parse_numbers(raw.get_column(name)) for name in names}
+    gaps = {name: cell for name, cell in found.items() if isinstance(cell, NonNumericCell)}
     if gaps:
         raise FileFormatError(_describe_gaps(raw, gaps))
+    X = np.column_stack([column for column in found.values() if isinstance(column, np.ndarray)])
     kept = {name: raw.get_texts(name) for name in (roles.truth, roles.bag) if name is not None}
     dropped = tuple(name for name in raw.names if name not in {*names, roles.id, roles.bag})
     return DataTable(ids, X, names, dropped, kept)
