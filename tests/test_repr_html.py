@@ -11,7 +11,6 @@ from likewise.active import Comparison, Question, Trace
 from likewise.evaluation import (
     compare_hints,
     link_satisfaction,
-    pairwise_precision_recall_f,
     scores,
     triplet_satisfaction,
 )
@@ -28,7 +27,6 @@ RESULTS = {
     "triplets": triplet_satisfaction(LABELS, TRIPLETS),
     "question": Question.pair(0, 1, reason=ROUGE, score=0.5),
     "scores": scores(LABELS, LABELS),
-    "pairs": pairwise_precision_recall_f(LABELS, LABELS),
     "comparison": Comparison({ROUGE: {0: TRACE}}),
     "information": compare_hints(LABELS),
 }

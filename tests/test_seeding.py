@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from likewise import Supervision
-from likewise.backends import ArrayRows, as_rows
-from likewise.seeding import (
+from likewise._seeding import (
     ComponentCentroids,
     compute_component_centroids,
     compute_hinted_space,
@@ -18,6 +17,7 @@ from likewise.seeding import (
     oversample,
     select_farthest_first,
 )
+from likewise.backends import ArrayRows, as_rows
 from reference.problems import corners
 
 

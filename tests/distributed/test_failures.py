@@ -12,7 +12,8 @@ from sklearn.base import clone
 
 from likewise import MPCKMeans, PCKMeans, SpectralLearning, Supervision
 from likewise.backends import _dask_rows
-from likewise.distributed import fit, make_dask_rows
+from likewise.backends.dask import make_dask_rows
+from likewise.distributed import fit
 from likewise.evaluation import HintSearchCV, cross_validate_hints
 from likewise.exceptions import DaskClusterError
 from patience import PATIENCE

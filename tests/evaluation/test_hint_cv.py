@@ -16,12 +16,12 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from every_estimator import find_hinted_estimators
 from likewise import COPKMeans, MPCKMeans, PCKMeans
 from likewise.evaluation import HeldOut, HintFold, HintKFold, cross_validate_hints, triplet_satisfaction
 from likewise.evaluation._hint_cv import check_scoring, predict_cluster_proba
 from likewise.exceptions import InconsistentSupervisionWarning, SupervisionError
 from likewise.supervision import Supervision, sample_links, sample_triplets
-from likewise.testing import all_hinted_estimators
 from profiles import fewer
 
 Y = np.repeat([0, 1, 2], 20)
@@ -251,7 +251,7 @@ def test_parallel_fits_change_nothing_and_progress_is_reported():
     assert calls == [(n, 5) for n in range(1, 6)]
 
 
-@pytest.mark.parametrize("cls", [cls for cls in all_hinted_estimators() if cls.supported_hints - {"bags"}])
+@pytest.mark.parametrize("cls", [cls for cls in find_hinted_estimators() if cls.supported_hints - {"bags"}])
 @pytest.mark.long
 def test_every_estimator_of_the_package_can_be_scored(cls):
     hints = Supervision.empty(60)

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
+from likewise._seeding import HintedSubset
 from likewise.backends import as_rows
-from likewise.seeding import HintedSubset
 
 
 def nearest(X, weight, A, log_det, centers):

@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from likewise._seeding import draw_seeds_from_closure, extend_seeds, label_rows
 from likewise.backends import Block, Rows, as_rows, draw_rows, get_n_threads
 from likewise.base import HintedClusterer
 from likewise.discriminative._hints import HintTerms, Noise, NoiseKind
@@ -27,7 +28,6 @@ from likewise.discriminative._softmax import (
 )
 from likewise.evaluation import link_satisfaction, triplet_satisfaction
 from likewise.exceptions import InfeasibleSupervisionError
-from likewise.seeding import draw_seeds_from_closure, extend_seeds, label_rows
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from likewise._compat import (
     check_random_state,
     with_callbacks,
 )
-from likewise.base import FitProgress, integer, repeat_warnings, warn_caller
+from likewise.base import FitProgress, Rule, repeat_warnings, warn_caller
 from likewise.evaluation._hint_cv import (
     FoldResult,
     HeldOut,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
     from likewise.supervision import Supervision
 
-Rule = Literal["simplest_method", "best", "one_standard_error"]
+SelectionRule = Literal["simplest_method", "best", "one_standard_error"]
 _REPEATS = 3  # different splits into folds, if several methods are compared
 _CLOSE = 0.5  # maximum distance, in standard errors, of a simpler method from the best score
 _GROUPS = 50  # groups of questions of the jackknife that estimates standard errors
@@ -197,7 +197,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         cv: Any = 5,
         scoring: Any = "auto",
         n_repeats: int | Literal["auto"] = "auto",
-        rule: Rule = "simplest_method",
+        rule: SelectionRule = "simplest_method",
         refit: bool = True,
         as_links: bool = False,
         n_jobs: int | None = None,
@@ -241,9 +241,9 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         self : HintSearchCV
             The fitted search.
         """
-        if self.rule not in get_args(Rule):
-            raise ValueError(f"rule must be one of {get_args(Rule)}; got {self.rule!r}.")
-        repeats = integer(1)
+        if self.rule not in get_args(SelectionRule):
+            raise ValueError(f"rule must be one of {get_args(SelectionRule)}; got {self.rule!r}.")
+        repeats = Rule.integer(1)
         if self.n_repeats != "auto" and not repeats.holds(self.n_repeats):
             raise ValueError(f"n_repeats must be 'auto' or {repeats.expected}; got {self.n_repeats!r}.")
         if self.scoring != "auto":

@@ -16,8 +16,18 @@ from likewise._compat import (
     check_random_state,
     with_callbacks,
 )
+from likewise._seeding import (
+    MANY_ROWS,
+    ComponentCentroids,
+    HintedSubset,
+    draw_seeds_from_closure,
+    extend_seeds,
+    find_least_violating,
+    is_clearly_better,
+    oversample,
+)
 from likewise.backends import Block, Rows, as_rows, draw_rows, get_n_threads
-from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real
+from likewise.base import FitProgress, HintedClusterer, Rule
 from likewise.evaluation import Satisfaction
 from likewise.kmeans._loop import (
     NO_ROWS,
@@ -31,16 +41,6 @@ from likewise.kmeans._loop import (
     compute_mean_squared_distance,
     compute_means,
     sum_rows,
-)
-from likewise.seeding import (
-    MANY_ROWS,
-    ComponentCentroids,
-    HintedSubset,
-    draw_seeds_from_closure,
-    extend_seeds,
-    find_least_violating,
-    is_clearly_better,
-    oversample,
 )
 from likewise.supervision import Supervision
 
@@ -227,12 +227,12 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     # How many of the first starts take their centres from the hints; None for all, by the labels.
     _n_hinted_starts: ClassVar[int | None] = 1
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "n_clusters": integer(1),
-        "init": either(choice("hints", "k-means++"), IS_ARRAY),
-        "n_init": integer(1),
-        "max_iter": integer(1),
-        "tol": real(0),
-        "n_jobs": either(choice(None, -1), integer(1)),
+        "n_clusters": Rule.integer(1),
+        "init": Rule.either(Rule.choice("hints", "k-means++"), IS_ARRAY),
+        "n_init": Rule.integer(1),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0),
+        "n_jobs": Rule.either(Rule.choice(None, -1), Rule.integer(1)),
     }
 
     def __init__(

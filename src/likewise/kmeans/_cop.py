@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from likewise._seeding import HintedSubset
 from likewise.backends import Rows
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._loop import HintedPlacement, Metric
 from likewise.kmeans._mpck import FROM_SCRATCH, index_links, search_labels
-from likewise.seeding import HintedSubset
 
 _MAX_STEPS = 200_000
 _NO_COMPONENTS = (np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))

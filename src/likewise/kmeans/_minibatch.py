@@ -15,8 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likewise._batches import AT_ONCE, BatchChecksMixin, Patience, draw_pools, read_batches
 from likewise._compat import check_random_state, with_callbacks
+from likewise._seeding import HintedSubset, extend_seeds, label_rows
 from likewise.backends import ArrayRows, Rows, draw_rows, get_n_threads, get_ones
-from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
+from likewise.base import FitProgress, Rule, warn_caller
 from likewise.evaluation import Satisfaction
 from likewise.kmeans._loop import (
     NO_ROWS,
@@ -42,7 +43,6 @@ from likewise.kmeans._mpck import (
     compute_scatter,
 )
 from likewise.kmeans._pck import PCKMeans
-from likewise.seeding import HintedSubset, extend_seeds, label_rows
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
@@ -250,10 +250,10 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
     reassignment_ratio: float
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "batch_size": integer(1),
-        "half_life": either(choice(None), real(0, strict=True)),
-        "max_no_improvement": either(choice(None), integer(1)),
-        "reassignment_ratio": real(0),
+        "batch_size": Rule.integer(1),
+        "half_life": Rule.either(Rule.choice(None), Rule.real(0, strict=True)),
+        "max_no_improvement": Rule.either(Rule.choice(None), Rule.integer(1)),
+        "reassignment_ratio": Rule.real(0),
     }
 
     @with_callbacks

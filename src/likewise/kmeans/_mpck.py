@@ -43,8 +43,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
+from likewise._seeding import ComponentCentroids, HintedSubset
 from likewise.backends import Block, Rows, as_rows
-from likewise.base import Rule, choice, either, real
+from likewise.base import Rule
 from likewise.kmeans._base import IS_ARRAY, KMeansFamily
 from likewise.kmeans._loop import (
     NO_ROWS,
@@ -56,7 +57,6 @@ from likewise.kmeans._loop import (
     compute_mean_squared_distance,
     sum_rows,
 )
-from likewise.seeding import ComponentCentroids, HintedSubset
 
 if TYPE_CHECKING:
     from likewise._typing import RandomStateLike
@@ -84,8 +84,8 @@ class SoftLinks(KMeansFamily, ABC):
     accepts_conflicts: ClassVar[bool] = True
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **KMeansFamily.parameter_rules,
-        "must_weight": real(0, strict=True),
-        "cannot_weight": real(0, strict=True),
+        "must_weight": Rule.real(0, strict=True),
+        "cannot_weight": Rule.real(0, strict=True),
     }
 
     @abstractmethod
@@ -212,10 +212,10 @@ class MPCKMeans(SoftLinks):
     _rescales_rows = True  # an inverse covariance can overflow even if the covariance does not underflow
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SoftLinks.parameter_rules,
-        "metric": choice(*get_args(MetricKind)),
-        "init": either(choice("auto", "hints", "k-means++"), IS_ARRAY),
-        "per_cluster": choice(True, False),
-        "regularization": real(0, strict=True),
+        "metric": Rule.choice(*get_args(MetricKind)),
+        "init": Rule.either(Rule.choice("auto", "hints", "k-means++"), IS_ARRAY),
+        "per_cluster": Rule.choice(True, False),
+        "regularization": Rule.real(0, strict=True),
     }
 
     def __init__(

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from likewise._seeding import HintedSubset
 from likewise.backends import Rows
 from likewise.kmeans._loop import Metric
 from likewise.kmeans._mpck import MPCKMeans, Penalty, SoftLinks
-from likewise.seeding import HintedSubset
 
 if TYPE_CHECKING:
     from likewise._typing import RandomStateLike

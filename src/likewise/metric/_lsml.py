@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
-from likewise.base import FitProgress, Rule, integer, real
+from likewise.base import FitProgress, Rule
 from likewise.metric._base import (
     IS_PRIOR,
     IS_SHRINKAGE,
@@ -92,12 +92,12 @@ class LSML(MetricLearner):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"triplets"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "gamma": real(0, strict=True),
+        "gamma": Rule.real(0, strict=True),
         "prior": IS_PRIOR,
         "shrinkage": IS_SHRINKAGE,
         "neither": IS_UNUSED,
-        "max_iter": integer(1),
-        "tol": real(0, strict=True),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0, strict=True),
     }
 
     def __init__(

@@ -12,11 +12,11 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import check_random_state, with_callbacks
+from likewise._seeding import draw_seeds_from_closure, extend_seeds
 from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
-from likewise.base import FitProgress, HintedClusterer, Rule, choice, integer, real
+from likewise.base import FitProgress, HintedClusterer, Rule
 from likewise.evaluation import TripletSatisfaction, triplet_satisfaction
 from likewise.metric._base import IS_UNUSED, Comparisons, Unused, get_comparisons
-from likewise.seeding import draw_seeds_from_closure, extend_seeds
 from likewise.supervision import Supervision
 
 
@@ -107,15 +107,15 @@ class SSSVaD(HintedClusterer):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"triplets"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "n_clusters": integer(1),
-        "triplet_weight": real(0, strict=True),
-        "margin": real(0),
-        "temperature": real(0, strict=True),
+        "n_clusters": Rule.integer(1),
+        "triplet_weight": Rule.real(0, strict=True),
+        "margin": Rule.real(0),
+        "temperature": Rule.real(0, strict=True),
         "neither": IS_UNUSED,
-        "init": choice("hints", "k-means++"),
-        "n_init": integer(1),
-        "max_iter": integer(1),
-        "tol": real(0),
+        "init": Rule.choice("hints", "k-means++"),
+        "n_init": Rule.integer(1),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0),
     }
 
     def __init__(

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from likewise.backends import Rows
-from likewise.base import Rule, choice, integer
+from likewise.base import Rule
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.mixture._base import MixtureFamily
 from likewise.mixture._em import Mixture, MixtureFit, MixtureSteps, Relations, compute_closed_weights
@@ -195,8 +195,8 @@ class PairwiseGaussianMixture(MixtureFamily):
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **MixtureFamily.parameter_rules,
-        "n_subclusters": integer(1),
-        "relations": choice("auto", "components", "pairs"),
+        "n_subclusters": Rule.integer(1),
+        "relations": Rule.choice("auto", "components", "pairs"),
     }
 
     def __init__(

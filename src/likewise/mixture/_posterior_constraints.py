@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from likewise.base import Rule, choice, either, real
+from likewise.base import Rule
 from likewise.mixture._base import MixtureFamily
 from likewise.mixture._em import Relations, compute_closed_weights
 from likewise.mixture._factors import Units, log_sum_exp, refuse_weights
@@ -103,7 +103,7 @@ class PosteriorConstrainedGaussianMixture(MixtureFamily):
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **MixtureFamily.parameter_rules,
-        "penalty": either(choice(None), real(0, strict=True)),
+        "penalty": Rule.either(Rule.choice(None), Rule.real(0, strict=True)),
     }
 
     def __init__(

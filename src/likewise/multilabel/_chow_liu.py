@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit, logit, xlogy
 from scipy.stats import chi2
 from sklearn.linear_model import LogisticRegression
 
-from likewise.base import Rule, choice, integer, real
+from likewise.base import Rule
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel._base import SHARE, LabelColumns, MultilabelClassifier
 
@@ -131,12 +131,12 @@ class ChowLiuTree(MultilabelClassifier):
     n_iter_: int
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "C": real(0, strict=True),
-        "edges": choice("all", "significant", "attracting"),
+        "C": Rule.real(0, strict=True),
+        "edges": Rule.choice("all", "significant", "attracting"),
         "significance": SHARE,
-        "smoothing": real(0),
-        "prediction": choice("marginals", "map"),
-        "max_iter": integer(1),
+        "smoothing": Rule.real(0),
+        "prediction": Rule.choice("marginals", "map"),
+        "max_iter": Rule.integer(1),
     }
 
     def __init__(

@@ -11,7 +11,7 @@ from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from likewise.base import Rule, choice, either, integer, real, warn_caller
+from likewise.base import Rule, warn_caller
 from likewise.multilabel._base import LabelColumns, MultilabelClassifier
 from likewise.multilabel._clique_model import CliqueGraph, LabelGraph
 
@@ -149,15 +149,15 @@ class CliqueLabelGraph(MultilabelClassifier):
 
     _graph: LabelGraph | CliqueGraph
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "C": real(0, strict=True),
-        "loss": choice("softmax", "hinge"),
-        "margin": real(0),
-        "clique_size": integer(2),
-        "max_group": Rule("an integer from 2 to 12", lambda v: integer(2).holds(v) and bool(v <= 12)),
-        "min_gain": either(choice(None), real(0)),
-        "prediction": choice("marginals", "map"),
-        "max_rounds": integer(0),
-        "max_iter": integer(1),
+        "C": Rule.real(0, strict=True),
+        "loss": Rule.choice("softmax", "hinge"),
+        "margin": Rule.real(0),
+        "clique_size": Rule.integer(2),
+        "max_group": Rule("an integer from 2 to 12", lambda v: Rule.integer(2).holds(v) and bool(v <= 12)),
+        "min_gain": Rule.either(Rule.choice(None), Rule.real(0)),
+        "prediction": Rule.choice("marginals", "map"),
+        "max_rounds": Rule.integer(0),
+        "max_iter": Rule.integer(1),
     }
 
     def __init__(

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from likewise._compat import CallbackSupportMixin, check_random_state, with_callbacks
-from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
+from likewise.base import FitProgress, Rule, warn_caller
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.kernels.label_tree import most_probable
@@ -87,7 +87,11 @@ _IS_ANNEALING = Rule(
     "None, or a pair (first relaxation, factor), both between 0 and 1",
     lambda v: (
         v is None
-        or (isinstance(v, tuple) and len(v) == 2 and all(real(0, strict=True).holds(x) and x < 1 for x in v))
+        or (
+            isinstance(v, tuple)
+            and len(v) == 2
+            and all(Rule.real(0, strict=True).holds(x) and x < 1 for x in v)
+        )
     ),
 )
 
@@ -287,22 +291,22 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     thresholds_: np.ndarray
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "structure": choice("tree", "dag"),
+        "structure": Rule.choice("tree", "dag"),
         "start": _IS_START,
-        "structure_step": choice(None, *STRUCTURE_STEPS),
-        "missing_rate": either(choice("auto", "shared", "per-label"), RATE, PER_LABEL),
-        "rate_from": choice("anchors", "em"),
-        "l2": real(0, strict=True),
+        "structure_step": Rule.choice(None, *STRUCTURE_STEPS),
+        "missing_rate": Rule.either(Rule.choice("auto", "shared", "per-label"), RATE, PER_LABEL),
+        "rate_from": Rule.choice("anchors", "em"),
+        "l2": Rule.real(0, strict=True),
         "relaxation": Rule(
-            "a number above 0 and below 0.5", lambda v: real(0, strict=True).holds(v) and v < 0.5
+            "a number above 0 and below 0.5", lambda v: Rule.real(0, strict=True).holds(v) and v < 0.5
         ),
         "annealing": _IS_ANNEALING,
-        "n_init": integer(1),
-        "decode": choice("marginal", "map"),
-        "marginals": choice("combined", "tree"),
-        "threshold": either(IS_THRESHOLD, choice("f1")),
-        "max_iter": integer(1),
-        "tol": real(0),
+        "n_init": Rule.integer(1),
+        "decode": Rule.choice("marginal", "map"),
+        "marginals": Rule.choice("combined", "tree"),
+        "threshold": Rule.either(IS_THRESHOLD, Rule.choice("f1")),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0),
     }
 
     def __init__(
@@ -653,9 +657,9 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         suggestions : list of Suggestion
             The suggestions row by row, the most probable label of each row first.
         """
-        if not integer(1).holds(top):
+        if not Rule.integer(1).holds(top):
             raise ValueError(f"top must be an integer of at least 1; got {top!r}.")
-        if not real(0).holds(least):
+        if not Rule.real(0).holds(least):
             raise ValueError(f"least must be a number of at least 0; got {least!r}.")
         X, Z = self._check_rows_and_labels(X, Y)
         chances = infer(self._model, X, Z).one

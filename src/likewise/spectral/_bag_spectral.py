@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from likewise._typing import RandomStateLike
-from likewise.base import Rule, choice, either, real, warn_caller
+from likewise.base import Rule, warn_caller
 from likewise.exceptions import InconsistentSupervisionError, LikewiseWarning
 from likewise.spectral._affinity import Graph, Recipe
 from likewise.spectral._base import Partition, SpectralFamily
@@ -163,13 +163,13 @@ class BagSpectralClustering(SpectralFamily):
     supported_hints: ClassVar[frozenset[str]] = frozenset({"bags", "labels", "links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SpectralFamily.parameter_rules,
-        "variant": choice("propagated", "labelled", "exact", "printed"),
-        "alpha": either(choice("auto"), real(0)),
-        "alpha_unit": choice("auto", "absolute", "degree", "spectrum"),
-        "class_weight": choice("auto", "balanced", None),
-        "cut_disjoint": choice("auto", True, False),
-        "without_links": choice(False, True),
-        "self_loops": choice(False, True),
+        "variant": Rule.choice("propagated", "labelled", "exact", "printed"),
+        "alpha": Rule.either(Rule.choice("auto"), Rule.real(0)),
+        "alpha_unit": Rule.choice("auto", "absolute", "degree", "spectrum"),
+        "class_weight": Rule.choice("auto", "balanced", None),
+        "cut_disjoint": Rule.choice("auto", True, False),
+        "without_links": Rule.choice(False, True),
+        "self_loops": Rule.choice(False, True),
     }
 
     def __init__(

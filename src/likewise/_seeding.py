@@ -18,17 +18,6 @@ from sklearn.utils.extmath import row_norms
 from likewise.backends import ArrayRows, Block, Rows, as_rows, get_ones, get_scratch
 from likewise.supervision import Closure, RowGroups, Supervision
 
-__all__ = [
-    "compute_component_centroids",
-    "compute_hinted_space",
-    "draw_seeds_from_closure",
-    "extend_seeds",
-    "find_least_violating",
-    "is_clearly_better",
-    "select_farthest_first",
-]
-
-
 # With more rows than this, seeds are drawn from an oversampled set of rows, which always takes six passes.
 MANY_ROWS = 2**19
 _ROUNDS = 5
