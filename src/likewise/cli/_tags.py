@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from likewise.cli._options import find_closest
 from likewise.exceptions import FileFormatError, UnknownFormatError
 from likewise.features import one_scale, text_features
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy, read_hierarchy
@@ -436,8 +436,8 @@ def _read_edges(
 
 
 def _suggest_name(name: str, names: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(name, names, n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    close = find_closest(name, names)
+    return f" Did you mean {close!r}?" if close else ""
 
 
 def _format_names(names: Sequence[str]) -> str:

@@ -67,7 +67,7 @@ class AskOptions:
         "features.",
     )
     table: opt.TableOptions
-    standardize: bool = opt.flag("--standardize", help=opt.STANDARDIZE)
+    standardize: bool = opt.standardize()
     known: tuple[str, ...] = opt.path("--known", multiple=True, help="A file of existing hints.")
     save: str | None = opt.path(
         "--save",

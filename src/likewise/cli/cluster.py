@@ -82,7 +82,7 @@ class ClusterOptions:
         "--bag-column", help="The column of bags in DATA.  [default: bag, with --bags]"
     )
     table: opt.TableOptions
-    standardize: bool = opt.flag("--standardize", help=opt.STANDARDIZE)
+    standardize: bool = opt.standardize()
     truth: str | None = opt.column(
         "--truth", help="A column of true classes, used only to score the clustering."
     )

@@ -64,7 +64,7 @@ class HierarchyOptions:
     labels_encoding: str = opt.encoding_option(
         "--labels-encoding", "Encoding of a CSV file of tags or of edges."
     )
-    standardize: bool = opt.flag("--standardize", help=opt.STANDARDIZE)
+    standardize: bool = opt.standardize()
     hierarchy: str | None = opt.path("--hierarchy", help="A known tree; only the rest is learned.")
     fixed: str | None = opt.path("--fixed", help="Edges that the tree must have: parent,child.")
     forbidden: str | None = opt.path("--forbidden", help="Edges that the tree must not have: parent,child.")

@@ -58,10 +58,10 @@ class LazyGroup(click.Group):
         """Return the command that the first word names; fail with the closest name if there is none."""
         word = args[0]
         if word not in COMMANDS and not word.startswith("-") and not ctx.resilient_parsing:
-            import difflib
+            from likewise.cli._options import find_closest
 
-            close = difflib.get_close_matches(word, COMMANDS, n=1)
-            meant = f"Did you mean {close[0]!r}?" if close else f"Commands: {', '.join(COMMANDS)}."
+            close = find_closest(word, COMMANDS)
+            meant = f"Did you mean {close!r}?" if close else f"Commands: {', '.join(COMMANDS)}."
             ctx.fail(f"there is no command {word!r}. {meant}")
         return super().resolve_command(ctx, args)
 

@@ -144,7 +144,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         Indices in `cv_results_` of the candidates whose score is within one standard error (of the
         difference) of the best. All candidates are scored on the same held-out hints, so differences vary
         less than the scores themselves; the error is estimated by leaving out groups of hints in turn (the
-        jackknife). The simplest come first: fewer clusters, then the first method.
+        jackknife). Fewer clusters come first, then the first method.
     scoring_ : str or callable
         The score that was used.
     labels_ : ndarray of shape (n_samples,)
