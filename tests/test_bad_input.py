@@ -644,7 +644,7 @@ def test_folds_over_rows_are_refused(choose):
 
 
 @pytest.mark.parametrize(
-    ("how", "words"), [({"grid": []}, "grid"), ({"scoring": lambda held: np.nan}, "NaN.*sc")]
+    ("how", "words"), [({"grid": []}, "grid"), ({"scoring": lambda held_out: np.nan}, "NaN.*sc")]
 )
 def test_a_search_with_nothing_to_choose_is_refused(how, words):
     with pytest.raises(ValueError, match=words):

@@ -51,7 +51,7 @@ def test_colours_are_inherited_from_the_page(name):
 def test_long_lists_are_shortened():
     html = RESULTS["links"]._repr_html_()
     assert "<td" in html
-    assert "3 = 4" in html  # the broken one
+    assert "3 = 4" in html  # the violated one
     assert "0 = 1, 1 = 2, 2 = 3, 3 = 4, 4 = 5 and 3 more" in RESULTS["hints"]._repr_html_()
 
 

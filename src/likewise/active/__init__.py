@@ -20,7 +20,7 @@ from likewise.active._questions import Piles as Piles
 from likewise.active._simulate import Oracle, compare, simulate
 from likewise.active._state import InterviewState, Strategy
 from likewise.active._state import check_rows as check_rows
-from likewise.active._stopping import AdviceReason as AdviceReason
+from likewise.active._stopping import AdviceCode as AdviceCode
 from likewise.active._stopping import Outlook as Outlook
 from likewise.active._stopping import compute_changed_share as compute_changed_share
 from likewise.active.strategies import (

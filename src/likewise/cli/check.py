@@ -251,8 +251,10 @@ def compare_with_truth(hints: Supervision, classes: Sequence[str | None], ids: R
         for row in labelled.tolist()
         if str(known.classes[known.label_codes[row]]) != names[codes[row]]
     ]
-    pairs = [(links.broken_must, "="), (links.broken_cannot, "≠")]
-    against = [f"{ids[rows[i]]} {sign} {ids[rows[j]]}" for broken, sign in pairs for i, j in broken.tolist()]
+    pairs = [(links.violated_must, "="), (links.violated_cannot, "≠")]
+    against = [
+        f"{ids[rows[i]]} {sign} {ids[rows[j]]}" for violated, sign in pairs for i, j in violated.tolist()
+    ]
     against += [f"{ids[rows[row]]} is {label}" for row, label in wrong]
     counts = {
         "must-links": (links.n_must_kept, links.n_must),

@@ -364,18 +364,18 @@ class DiscriminativeClustering(SoftmaxClusterer):
         self._warn(self._label_rows(rows, hint_data, state.q), hint_data)
 
     def _warn(self, n_found: int, hint_data: HintData) -> None:
-        """Warn about empty clusters, broken hard hints and missing convergence."""
+        """Warn about empty clusters, violated hard hints and missing convergence."""
         name = type(self).__name__
         why = "Neither hints nor rows support more; X may have fewer distinct rows. Increase tau to get more."
         self._warn_few_clusters(n_found, self.n_clusters, why)
         links, triplets = self.violations_, self.triplet_violations_
-        broken = links.n_must + links.n_cannot - links.n_must_kept - links.n_cannot_kept
+        violated = links.n_must + links.n_cannot - links.n_must_kept - links.n_cannot_kept
         used = hint_data.hints.answers < (4 if self.neither == "use" else 3)
-        broken += int(used[triplets.broken].sum())
-        if self.epsilon == 0 and broken:
+        violated += int(used[triplets.violated].sum())
+        if self.epsilon == 0 and violated:
             total = links.n_must + links.n_cannot + int(used.sum())
             warn_caller(
-                f"{name}: epsilon=0, but the labels break {broken} of {total} hints: rows are assigned one "
+                f"{name}: epsilon=0, but the labels break {violated} of {total} hints: rows are assigned one "
                 "at a time, and no single change helps. Increase n_init or n_clusters.",
                 ConvergenceWarning,
             )

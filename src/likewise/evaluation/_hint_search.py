@@ -510,11 +510,13 @@ def _compute_difference_errors(
     errors = np.full(len(results), np.nan)
     without = np.full((len(results), len(used)), np.nan)
     for c, group in enumerate(results):
-        if all(result.held is not None for result in group):
-            held = HeldOut.concatenate([result.held for result in group if result.held is not None])
+        if all(result.held_out is not None for result in group):
+            held_out = HeldOut.concatenate(
+                [result.held_out for result in group if result.held_out is not None]
+            )
             errors[c] = np.inf
             if len(used) > 1:
-                without[c] = [score(held.take(groups != one)).value for one in used]
+                without[c] = [score(held_out.take(groups != one)).value for one in used]
     if len(used) > 1:
         difference = without[top] - without
         spread = (difference - difference.mean(axis=1, keepdims=True)) ** 2

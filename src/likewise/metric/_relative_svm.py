@@ -45,7 +45,7 @@ class RelativeSVM(MetricLearner):
     Parameters
     ----------
     C : float, default=1.0
-        Cost of a broken comparison, relative to the size of the weights.
+        Cost of a violated comparison, relative to the size of the weights.
     kernel : {None, "linear", "poly", "rbf"}, default=None
         None learns weights of the columns; a kernel learns weights of the kernel functions at the rows in
         triplets.

@@ -288,7 +288,7 @@ class MixtureFamily(HintedClusterer, ABC):
         Among starts that differ only by chance, the one with the highest bound is chosen. The bound alone is
         not enough: it covers all rows, of which few are linked. Clusters that contradict the links, with the
         linked rows forced into other clusters, often have the highest bound. The criterion is therefore how
-        many links would be broken if every row had its most likely cluster.
+        many links would be violated if every row had its most likely cluster.
         """
         if "links" not in hints.kinds or len(tried) == 1:
             return _find_highest(tried)
@@ -423,7 +423,7 @@ class MixtureFamily(HintedClusterer, ABC):
         labels : ndarray of shape (n_samples,)
             The cluster of each row; a dask array if X is Dask data.
         """
-        return self._check_new_rows(X).produce(self._mixture.predict_without_links, np.int32)
+        return self._check_new_rows(X).map_rows(self._mixture.predict_without_links, np.int32)
 
     def predict_proba(self, X: MatrixLike) -> Any:
         """Return the probability of each cluster for each new row.
@@ -438,7 +438,7 @@ class MixtureFamily(HintedClusterer, ABC):
         proba : ndarray of shape (n_samples, n_clusters)
             The probabilities; a dask array if X is Dask data.
         """
-        return self._check_new_rows(X).produce(self._mixture.compute_posterior, np.float64, self.n_clusters)
+        return self._check_new_rows(X).map_rows(self._mixture.compute_posterior, np.float64, self.n_clusters)
 
     def score_samples(self, X: MatrixLike) -> Any:
         """Return the log density of each row under the mixture.
@@ -453,7 +453,7 @@ class MixtureFamily(HintedClusterer, ABC):
         log_density : ndarray of shape (n_samples,)
             The logarithms of the densities; a dask array if X is Dask data.
         """
-        return self._check_new_rows(X).produce(self._mixture.log_density, np.float64)
+        return self._check_new_rows(X).map_rows(self._mixture.log_density, np.float64)
 
     def _log_likelihood(self, X: Any) -> tuple[float, int]:
         """Return the sum of the log densities of the rows, and the number of rows."""

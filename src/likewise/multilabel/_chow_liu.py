@@ -302,15 +302,15 @@ def exchange_margins(worth: np.ndarray, tree: np.ndarray, parents: np.ndarray) -
     return margins
 
 
-def compute_marginals(held: np.ndarray, parents: np.ndarray, order: np.ndarray) -> np.ndarray:
+def compute_marginals(given_parent: np.ndarray, parents: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Return the probability of each label, given its probability without and with its parent.
 
-    `held` has shape (2, n, n_labels).
+    `given_parent` has shape (2, n, n_labels).
     """
-    found = held[0].copy()
+    found = given_parent[0].copy()
     for k in order:
         if parents[k] >= 0:
-            found[:, k] += found[:, parents[k]] * (held[1, :, k] - held[0, :, k])
+            found[:, k] += found[:, parents[k]] * (given_parent[1, :, k] - given_parent[0, :, k])
     return np.clip(found, 0.0, 1.0)
 
 

@@ -182,13 +182,13 @@ class FastTag(MultilabelClassifier):
             return plain
         if len(Y) < FEWEST:
             return plain
-        seeing, held = train_test_split(
+        seeing, left_out = train_test_split(
             np.arange(len(Y)), test_size=self.validation_fraction, random_state=self.random_state
         )
-        if not Y[held].any():
+        if not Y[left_out].any():
             return plain
         seen = RidgeAxes.from_data(X[seeing], Y[seeing].astype(np.float64))
-        rows, wanted = seen.project(X[held]), Y[held].ravel()
+        rows, wanted = seen.project(X[left_out]), Y[left_out].ravel()
         tried: list[tuple[float, Setting]] = []
         for ridge in ridges:
             plainly = rows @ seen.regress(ridge) + seen.shares

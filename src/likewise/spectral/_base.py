@@ -406,7 +406,7 @@ class SpectralFamily(HintedClusterer):
         scale = np.ones(graph.n_samples) if operator.scale is None else operator.scale
         return Partition(eigen, rows, labels, scale, stretch)
 
-    def _find_fewest_broken(self, found: list[Any], graph: Graph, hints: Supervision) -> list[int]:
+    def _find_fewest_violated(self, found: list[Any], graph: Graph, hints: Supervision) -> list[int]:
         """Return the results whose number of violated links is within chance of the lowest.
 
         To count violations, hinted rows are assigned by their neighbours: clusters that fit only the hinted

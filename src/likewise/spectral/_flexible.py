@@ -203,7 +203,7 @@ class FlexibleSpectralClustering(SpectralFamily):
             if len(found.costs) < wanted:
                 break  # higher levels have even fewer feasible vectors
             tried.append(self._partition_by_vectors(found, level, level * most, graph, rng))
-        best = self._find_fewest_broken(tried, graph, hints)[0]
+        best = self._find_fewest_violated(tried, graph, hints)[0]
         return replace(tried[best], n_rounds=len(tried))
 
     def _make_error(self, what: str, suggestion: str) -> InfeasibleSupervisionError:

@@ -240,7 +240,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
                 found[key] = self._improve_labels(association, together)
         ended = list(found.values())
         if hints and len(ended) > 1:
-            ended = [ended[at] for at in self._find_fewest_broken(ended, graph, hints)]
+            ended = [ended[at] for at in self._find_fewest_violated(ended, graph, hints)]
         best = max(ended, key=lambda end: end.sums.value)
         # Prediction needs only the sums over clusters, not those for every row.
         sums = replace(best.sums, linked=np.empty((0, self.n_clusters)))

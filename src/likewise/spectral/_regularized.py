@@ -18,7 +18,7 @@ from likewise.supervision import Supervision
 
 
 class RegularizedSpectralClustering(SpectralFamily):
-    r"""Normalised cut with a penalty on broken must-links (SpReg; Ji & Xu 2006).
+    r"""Normalised cut with a penalty on violated must-links (SpReg; Ji & Xu 2006).
 
     With W the similarities, D their row sums and L the Laplacian of the graph of must-links (each with its
     weight), rows are embedded by the K largest eigenvectors of
