@@ -107,7 +107,6 @@ __all__ = [
     "UnknownFormatError",
     "UnreachableError",
     "UnsupportedSupervisionError",
-    "describe_cause",
     "render",
 ]
 
