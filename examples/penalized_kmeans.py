@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from likewise import Supervision
-from likewise.base import real
+from likewise.base import Rule
 from likewise.kmeans import SeededKMeans
 
 
@@ -20,7 +20,7 @@ class PenalizedKMeans(SeededKMeans):
     `SeededKMeans`, and with a large weight `ConstrainedKMeans`.
     """
 
-    parameter_rules: ClassVar = {**SeededKMeans.parameter_rules, "label_weight": real(0)}
+    parameter_rules: ClassVar = {**SeededKMeans.parameter_rules, "label_weight": Rule.real(0)}
 
     def __init__(self, n_clusters=8, *, label_weight=1.0, init="hints", n_init=5, max_iter=300, tol=1e-4,
                  random_state=None, n_jobs=None):  # fmt: skip

@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import has_fit_parameter
 
+from every_estimator import find_hinted_estimators
 from likewise import (
     BayesianClustering,
     COPKMeans,
@@ -31,9 +32,8 @@ from likewise.exceptions import (
     UnsupportedSupervisionError,
 )
 from likewise.supervision import sample_links, sample_triplets
-from likewise.testing import all_hinted_estimators
 
-ESTIMATORS = all_hinted_estimators()
+ESTIMATORS = find_hinted_estimators()
 NAMES = [cls.__name__ for cls in ESTIMATORS]
 every_estimator = pytest.mark.parametrize("cls", ESTIMATORS, ids=NAMES)
 for_links = pytest.mark.parametrize(
@@ -644,7 +644,7 @@ def test_folds_over_rows_are_refused(choose):
 
 
 @pytest.mark.parametrize(
-    ("how", "words"), [({"grid": []}, "grid"), ({"scoring": lambda held: np.nan}, "NaN.*sc")]
+    ("how", "words"), [({"grid": []}, "grid"), ({"scoring": lambda held_out: np.nan}, "NaN.*sc")]
 )
 def test_a_search_with_nothing_to_choose_is_refused(how, words):
     with pytest.raises(ValueError, match=words):

@@ -14,17 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import likewise.base
 from likewise import PCKMeans, SeededKMeans, SpectralLearning, Supervision
 from likewise.backends import as_rows
-from likewise.base import (
-    HintedEstimator,
-    Warned,
-    choice,
-    either,
-    integer,
-    real,
-    repeat_warnings,
-    validate_fit,
-    validate_rows,
-)
+from likewise.base import HintedEstimator, Rule, Warned, repeat_warnings, validate_fit, validate_rows
 from likewise.datasets import MemmapRows, ParquetRows
 from likewise.exceptions import ThinSupervisionWarning, UnsupportedSupervisionError
 
@@ -37,11 +27,16 @@ PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 @pytest.mark.parametrize(
     ("rule", "wanted", "allowed", "refused"),
     [
-        (integer(1), "an integer of at least 1", [1, np.int64(7)], [0, 1.0, True, "1", None]),
-        (real(0), "a number of at least 0", [0, 0.5, np.float32(2)], [-1, np.nan, np.inf, False, "0"]),
-        (real(0, strict=True), "a number above 0", [1e-300, 3], [0, -0.0]),
-        (choice("a", None, 1), "one of 'a', None, 1", ["a", None, 1], ["b", 1.0, True]),
-        (either(integer(2), choice(None)), "an integer of at least 2 or one of None", [2, None], [1, "2"]),
+        (Rule.integer(1), "an integer of at least 1", [1, np.int64(7)], [0, 1.0, True, "1", None]),
+        (Rule.real(0), "a number of at least 0", [0, 0.5, np.float32(2)], [-1, np.nan, np.inf, False, "0"]),
+        (Rule.real(0, strict=True), "a number above 0", [1e-300, 3], [0, -0.0]),
+        (Rule.choice("a", None, 1), "one of 'a', None, 1", ["a", None, 1], ["b", 1.0, True]),
+        (
+            Rule.either(Rule.integer(2), Rule.choice(None)),
+            "an integer of at least 2 or one of None",
+            [2, None],
+            [1, "2"],
+        ),
     ],
 )
 def test_rules_of_parameters(rule, wanted, allowed, refused):
@@ -57,7 +52,7 @@ class Centering(TransformerMixin, HintedEstimator):
     """A transformer that subtracts the mean of the labelled rows."""
 
     supported_hints = frozenset({"labels"})
-    parameter_rules = {"power": integer(1)}  # noqa: RUF012
+    parameter_rules = {"power": Rule.integer(1)}  # noqa: RUF012
 
     def __init__(self, power=1):
         self.power = power

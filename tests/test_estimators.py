@@ -4,11 +4,12 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
-from likewise.testing import all_hinted_estimators, check_hinted_estimator, hinted_estimator_checks
+from every_estimator import find_hinted_estimators
+from likewise.testing import check_hinted_estimator, hinted_estimator_checks
 
 # There are few hints; whether they suffice for a metric is tested elsewhere.
 pytestmark = pytest.mark.filterwarnings("ignore::likewise.exceptions.ThinSupervisionWarning")
-ESTIMATORS = all_hinted_estimators()
+ESTIMATORS = find_hinted_estimators()
 
 
 def test_all_estimators_are_found():

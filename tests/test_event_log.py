@@ -107,21 +107,21 @@ entries = st.lists(
 )
 
 
-def stands(events, number):
-    """Return whether no undo that stands takes back an event: the definition, without a shortcut."""
+def is_not_undone(events, number):
+    """Return whether no undo that is not undone takes back an event: the definition, without a shortcut."""
     undos = [at for at in range(number + 1, len(events)) if events[at].undoes == number]
-    return not any(stands(events, at) for at in undos)
+    return not any(is_not_undone(events, at) for at in undos)
 
 
 @given(entries)
 def test_what_counts_equals_the_definition(events):
-    standing = [number for number in range(len(events)) if stands(events, number)]
+    not_undone = [number for number in range(len(events)) if is_not_undone(events, number)]
     log = SlotLog(enumerate(events))
-    assert log.find_standing("answer", "undo") == standing
-    last = {events[at].slot: at for at in standing if events[at].kind == "answer"}
+    assert log.find_not_undone("answer", "undo") == not_undone
+    last = {events[at].slot: at for at in not_undone if events[at].kind == "answer"}
     expected = [
         at
-        for at in standing
+        for at in not_undone
         if events[at].kind == "answer"
         and not events[at].practice
         and (events[at].slot is None or last[events[at].slot] == at)

@@ -11,7 +11,6 @@ from likewise.active import Comparison, Question, Trace
 from likewise.evaluation import (
     compare_hints,
     link_satisfaction,
-    pairwise_precision_recall_f,
     scores,
     triplet_satisfaction,
 )
@@ -28,7 +27,6 @@ RESULTS = {
     "triplets": triplet_satisfaction(LABELS, TRIPLETS),
     "question": Question.pair(0, 1, reason=ROUGE, score=0.5),
     "scores": scores(LABELS, LABELS),
-    "pairs": pairwise_precision_recall_f(LABELS, LABELS),
     "comparison": Comparison({ROUGE: {0: TRACE}}),
     "information": compare_hints(LABELS),
 }
@@ -53,7 +51,7 @@ def test_colours_are_inherited_from_the_page(name):
 def test_long_lists_are_shortened():
     html = RESULTS["links"]._repr_html_()
     assert "<td" in html
-    assert "3 = 4" in html  # the broken one
+    assert "3 = 4" in html  # the violated one
     assert "0 = 1, 1 = 2, 2 = 3, 3 = 4, 4 = 5 and 3 more" in RESULTS["hints"]._repr_html_()
 
 

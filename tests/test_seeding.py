@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from likewise import Supervision
-from likewise.backends import ArrayRows, as_rows
-from likewise.seeding import (
+from likewise._seeding import (
     ComponentCentroids,
     compute_component_centroids,
     compute_hinted_space,
@@ -18,6 +17,7 @@ from likewise.seeding import (
     oversample,
     select_farthest_first,
 )
+from likewise.backends import ArrayRows, as_rows
 from reference.problems import corners
 
 
@@ -97,7 +97,7 @@ def test_a_clustering_breaks_clearly_fewer_links_only_by_more_than_chance():
     good, bad = np.zeros(10, dtype=int), np.arange(10)
     one_off = good.copy()
     one_off[1] = 1
-    assert is_clearly_better(good, bad, hints, 2.0)  # 5 more broken, of a standard deviation of 5 ** .5
+    assert is_clearly_better(good, bad, hints, 2.0)  # 5 more violated, of a standard deviation of 5 ** .5
     assert not is_clearly_better(good, one_off, hints, 1.0)
     assert not is_clearly_better(bad, good, hints, 0.0)
     group = Supervision.from_links(10, must_groups=[list(range(10))])
@@ -145,7 +145,7 @@ def test_one_large_cluster_does_not_explain_must_links_better_than_chance():
     must = [(0, 1), (1, 2), (3, 4), (4, 5), (0, 5)]
     hints = Supervision.from_links(6, must=must)
     merged, split, wrong = np.zeros(6, int), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1])
-    assert find_least_violating([merged, split, wrong], hints) == [0, 1]  # 0, 1 and 5 broken
+    assert find_least_violating([merged, split, wrong], hints) == [0, 1]  # 0, 1 and 5 violated
     # Random halves break 5 / 2 links: 0 - 0, 1 - 2.5, 5 - 2.5, and the standard deviation is 1.
     assert find_least_violating([merged, split, wrong], hints, against_chance=True) == [1]
 

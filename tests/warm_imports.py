@@ -6,7 +6,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import likewise.cli.ask
-import likewise.studio.jobs.brain  # noqa: F401
+import likewise.studio.jobs.analysis  # noqa: F401
 from likewise.active import Interview
 from likewise.oracles import LabelOracle
 

@@ -30,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 import likewise
 from _runner import Runner, count_runs, parser_of, positive, progress_of, write_json
 from likewise.datasets import load
-from likewise.evaluation import pair_information, pairwise_f, triplet_information
+from likewise.evaluation import compare_hints, pairwise_f
 from likewise.exceptions import DatasetNotFoundError
 from likewise.supervision import Supervision, sample_links, sample_triplets
 
@@ -189,6 +189,7 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
             calls = [(task, X, y, plan) for task in todo]
             found = dict(zip(todo, runner.trials(name, run_cached_task, calls), strict=True))
             shares = np.sort(np.bincount(y) / len(y))[::-1]
+            bits = compare_hints(shares=shares)
             data[name] = {
                 "n_samples": len(X),
                 "n_features": X.shape[1],
@@ -196,8 +197,8 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
                 "n_runs": plan.runs(name),
                 "seconds": round(sum(result["seconds"] for result in found.values()), 1),
                 "largest_share": round(float(shares[0]), 4),
-                "pair_bits": round(pair_information(shares), 4),
-                "triplet_bits": round(triplet_information(shares), 4),
+                "pair_bits": round(bits.pair_bits, 4),
+                "triplet_bits": round(bits.triplet_bits, 4),
                 "curves": summary(found),
             }
     return {

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.datasets import make_moons
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.manifold import spectral_embedding
@@ -22,7 +23,7 @@ from likewise import (
     PosteriorConstrainedGaussianMixture,
     Supervision,
 )
-from likewise.datasets import load, make_moons
+from likewise.datasets import load
 from likewise.evaluation import purity_score
 from likewise.supervision import sample_links
 
@@ -284,12 +285,12 @@ def toy_trial(seed: int) -> np.ndarray:
 
 def moons_trial(seed: int) -> np.ndarray:
     """Return the share of rows in the wrong moon: numbers of links x (m_K 1 and 2) x starts."""
-    toy = make_moons(N_TOY, noise=0.1, random_state=seed)
+    X, y = make_moons(N_TOY, noise=0.1, random_state=seed)
     found = np.empty((len(MOON_LINKS), 2, len(STARTS)))
     for t, amount in enumerate(MOON_LINKS):
-        hints = toy_links(amount, toy.y, toy.y, seed)
+        hints = toy_links(amount, y, y, seed)
         for m in range(2):
             for s, start in enumerate(STARTS.values()):
                 method = Method("", GM_PR, "", "", options=PAIRS | {"n_subclusters": m + 1, **start})
-                found[t, m, s] = 1 - purity_score(toy.y, fit(method, toy.X, 2, seed, hints).predict(toy.X))
+                found[t, m, s] = 1 - purity_score(y, fit(method, X, 2, seed, hints).predict(X))
     return found

@@ -7,8 +7,7 @@ from typing import Any
 
 import experiments as ex
 import numpy as np
-
-from likewise.datasets import make_moons
+from sklearn.datasets import make_moons
 
 CLASSES = ("#0072B2", "#D55E00")  # the two classes of a toy
 DIGITS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
@@ -96,18 +95,15 @@ def draw_toy(path: Path, seed: int = 0) -> None:
 
 def draw_moons(path: Path, seed: int = 0) -> None:
     """Plot the soft labels on two moons: GMM, and GM-PR with one and with two Gaussians per class."""
-    toy = make_moons(ex.N_TOY, noise=0.1, random_state=seed)
+    X, y = make_moons(ex.N_TOY, noise=0.1, random_state=seed)
     few, none = ex.LinkAmount(2, 2), ex.LinkAmount(0, 0)
     columns = [(none, 1), (few, 1), (few, 2)]
     panels = [
-        [
-            (amount, ex.toy_links(amount, toy.y, toy.y, seed), {"n_subclusters": n, **start})
-            for amount, n in columns
-        ]
+        [(amount, ex.toy_links(amount, y, y, seed), {"n_subclusters": n, **start}) for amount, n in columns]
         for start in ex.STARTS.values()
     ]
     titles = ["GMM: no links", "GM-PR, $m_K$ = 1: 2 must, 2 cannot", "GM-PR, $m_K$ = 2: the same links"]
-    _scenes(path, toy.X, toy.y, seed, panels, titles, 8)
+    _scenes(path, X, y, seed, panels, titles, 8)
 
 
 def draw_digits(path: Path, names: tuple[str, ...] = ("digits123", "digits4567")) -> None:

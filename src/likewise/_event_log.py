@@ -66,10 +66,10 @@ class CountChange(Generic[E]):
 class EventLog(Generic[E]):
     """Numbered events, and which of them count. Updated with each event, in time that does not grow with it.
 
-    An event stands unless an undo that stands took it back. It counts if it stands, was not given for
-    practice, and has not been replaced: of the standing events with the same slot only the last counts. An
-    undo therefore also brings back what the undone event had replaced, or had undone. Events may be added in
-    any order and more than once.
+    An event is undone by an undo that is not undone itself. It counts if it is not undone, was not given for
+    practice, and has not been replaced: of the events with the same slot that are not undone, only the last
+    counts. An undo therefore also brings back what the undone event had replaced, or had undone. Events may
+    be added in any order and more than once.
 
     In this class no event has a slot, and none is for practice. Subclasses override :meth:`get_slot` and
     :meth:`is_practice`.
@@ -84,10 +84,10 @@ class EventLog(Generic[E]):
     >>> from likewise.active import Event, Question
     >>> asked = Question.pair(0, 1)
     >>> log = EventLog(enumerate([Event("skip", asked), Event("undo", asked, undoes=0)]))
-    >>> log.find_standing("skip"), log.is_undone(0)
+    >>> log.find_not_undone("skip"), log.is_undone(0)
     ([], True)
     >>> change = log.add([(2, Event("undo", asked, undoes=1))])  # undoes the undo
-    >>> log.find_standing("skip"), [event.kind for event in change.started]
+    >>> log.find_not_undone("skip"), [event.kind for event in change.started]
     ([0], ['skip', 'undo'])
     """
 
@@ -182,7 +182,7 @@ class EventLog(Generic[E]):
         first = 0 if after is None else bisect_right(self._numbers, after)
         return tuple(self._events[number] for number in self._numbers[first:])
 
-    # ------------------------------------------------------------------ what stands and what counts
+    # ------------------------------------------------------------------ what is undone and what counts
 
     @property
     def undone(self) -> frozenset[int]:
@@ -193,7 +193,7 @@ class EventLog(Generic[E]):
         """Return True if an event was undone."""
         return number in self._undone
 
-    def find_standing(self, *kinds: str) -> list[int]:
+    def find_not_undone(self, *kinds: str) -> list[int]:
         """Return the numbers of the events of some kinds that were not undone, in order."""
         return [
             number
@@ -201,9 +201,9 @@ class EventLog(Generic[E]):
             if number not in self._undone and self._events[number].kind in kinds
         ]
 
-    def get_standing(self, *kinds: str) -> list[E]:
+    def get_not_undone(self, *kinds: str) -> list[E]:
         """Return the events of some kinds that were not undone, in order."""
-        return [self._events[number] for number in self.find_standing(*kinds)]
+        return [self._events[number] for number in self.find_not_undone(*kinds)]
 
     def counts(self, number: int) -> bool:
         """Return True if an event counts: not undone, not replaced and not for practice."""

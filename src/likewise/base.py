@@ -44,10 +44,6 @@ __all__ = [
     "HintedClusterer",
     "HintedEstimator",
     "Rule",
-    "choice",
-    "either",
-    "integer",
-    "real",
     "validate_fit",
     "validate_rows",
 ]
@@ -77,85 +73,87 @@ class Rule:
     expected: str
     holds: Callable[[Any], bool]
 
+    @classmethod
+    def integer(cls, low: int) -> Rule:
+        """Return the rule that a parameter is an integer of at least `low`.
 
-def integer(low: int) -> Rule:
-    """Return the rule that a parameter is an integer of at least `low`.
+        Parameters
+        ----------
+        low : int
+            The smallest allowed value.
 
-    Parameters
-    ----------
-    low : int
-        The smallest allowed value.
+        Returns
+        -------
+        rule : Rule
+            The rule. It rejects booleans.
+        """
+        return cls(
+            f"an integer of at least {low}",
+            lambda v: isinstance(v, int | np.integer) and not isinstance(v, bool) and bool(v >= low),
+        )
 
-    Returns
-    -------
-    rule : Rule
-        The rule. It rejects booleans.
-    """
-    return Rule(
-        f"an integer of at least {low}",
-        lambda v: isinstance(v, int | np.integer) and not isinstance(v, bool) and bool(v >= low),
-    )
+    @classmethod
+    def real(cls, low: float, *, strict: bool = False) -> Rule:
+        """Return the rule that a parameter is a finite number of at least `low`.
 
+        Parameters
+        ----------
+        low : float
+            The lower bound.
+        strict : bool, default=False
+            Whether the number must be greater than `low`.
 
-def real(low: float, *, strict: bool = False) -> Rule:
-    """Return the rule that a parameter is a finite number of at least `low`.
+        Returns
+        -------
+        rule : Rule
+            The rule. It rejects booleans.
+        """
+        return cls(
+            f"a number {'above' if strict else 'of at least'} {low:g}",
+            lambda v: (
+                isinstance(v, int | float | np.integer | np.floating)
+                and not isinstance(v, bool)
+                and bool(np.isfinite(v))
+                and bool(v > low if strict else v >= low)
+            ),
+        )
 
-    Parameters
-    ----------
-    low : float
-        The lower bound.
-    strict : bool, default=False
-        Whether the number must be greater than `low`.
+    @classmethod
+    def choice(cls, *options: Any) -> Rule:
+        """Return the rule that a parameter is one of the options.
 
-    Returns
-    -------
-    rule : Rule
-        The rule. It rejects booleans.
-    """
-    return Rule(
-        f"a number {'above' if strict else 'of at least'} {low:g}",
-        lambda v: (
-            isinstance(v, int | float | np.integer | np.floating)
-            and not isinstance(v, bool)
-            and bool(np.isfinite(v))
-            and bool(v > low if strict else v >= low)
-        ),
-    )
+        Parameters
+        ----------
+        *options : object
+            The allowed values. A value is allowed if it is equal to an option and has the same type.
 
+        Returns
+        -------
+        rule : Rule
+            The rule.
+        """
+        return cls(
+            "one of " + ", ".join(map(repr, options)),
+            lambda v: any(v is o or (type(v) is type(o) and v == o) for o in options),
+        )
 
-def choice(*options: Any) -> Rule:
-    """Return the rule that a parameter is one of the options.
+    @classmethod
+    def either(cls, *rules: Rule) -> Rule:
+        """Return the rule that a parameter satisfies at least one of the rules.
 
-    Parameters
-    ----------
-    *options : object
-        The allowed values. A value is allowed if it is equal to an option and has the same type.
+        Parameters
+        ----------
+        *rules : Rule
+            The alternatives.
 
-    Returns
-    -------
-    rule : Rule
-        The rule.
-    """
-    return Rule(
-        "one of " + ", ".join(map(repr, options)),
-        lambda v: any(v is o or (type(v) is type(o) and v == o) for o in options),
-    )
-
-
-def either(*rules: Rule) -> Rule:
-    """Return the rule that a parameter satisfies at least one of the rules.
-
-    Parameters
-    ----------
-    *rules : Rule
-        The alternatives.
-
-    Returns
-    -------
-    rule : Rule
-        The combined rule. Its error message lists the alternatives.
-    """
-    return Rule(" or ".join(rule.expected for rule in rules), lambda v: any(rule.holds(v) for rule in rules))
+        Returns
+        -------
+        rule : Rule
+            The combined rule. Its error message lists the alternatives.
+        """
+        return cls(
+            " or ".join(rule.expected for rule in rules), lambda v: any(rule.holds(v) for rule in rules)
+        )
 
 
 def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
@@ -648,10 +646,10 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
     >>> import numpy as np
     >>> from sklearn.mixture import GaussianMixture
     >>> from likewise import Supervision
-    >>> from likewise.base import HintedClusterer, integer, validate_fit, validate_rows
+    >>> from likewise.base import HintedClusterer, Rule, validate_fit, validate_rows
     >>> class SeededMixture(HintedClusterer):
     ...     supported_hints = frozenset({"labels"})
-    ...     parameter_rules = {"n_clusters": integer(1)}
+    ...     parameter_rules = {"n_clusters": Rule.integer(1)}
     ...
     ...     def __init__(self, n_clusters=2, *, random_state=None):
     ...         self.n_clusters = n_clusters

@@ -14,7 +14,7 @@ from likewise.backends.dask import find_rows_by_id, make_dask_rows, read_parquet
 from likewise.exceptions import DaskClusterError
 from likewise.supervision.row_checks import check_row_labels
 
-__all__ = ["DaskClusterError", "find_rows_by_id", "fit", "make_dask_rows", "read_parquet"]
+__all__ = ["DaskClusterError", "find_rows_by_id", "fit", "read_parquet"]
 
 E = TypeVar("E")
 

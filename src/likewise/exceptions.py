@@ -109,7 +109,6 @@ __all__ = [
     "UnknownFormatError",
     "UnreachableError",
     "UnsupportedSupervisionError",
-    "describe_cause",
     "render",
 ]
 

@@ -6,10 +6,7 @@ checks the rest of the interface. Run both.
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import pickle
-import pkgutil
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -20,37 +17,10 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from likewise.base import HintedEstimator
 from likewise.exceptions import InfeasibleSupervisionError, SupervisionError, UnsupportedSupervisionError
 from likewise.supervision import KINDS, Supervision, sample_links, sample_triplets
 
-__all__ = ["all_hinted_estimators", "check_hinted_estimator", "hinted_estimator_checks"]
-
-
-def all_hinted_estimators() -> list[type[HintedEstimator]]:
-    """Find all public estimators of likewise that take hints.
-
-    Returns
-    -------
-    estimators : list of type
-        The classes, sorted by name.
-
-    Examples
-    --------
-    >>> "MPCKMeans" in [cls.__name__ for cls in all_hinted_estimators()]
-    True
-    """
-    package = importlib.import_module("likewise")
-    found: set[type[HintedEstimator]] = set()
-    for info in pkgutil.walk_packages(package.__path__, "likewise."):
-        if ".cli" in info.name or ".studio" in info.name:
-            continue
-        for _, cls in inspect.getmembers(importlib.import_module(info.name), inspect.isclass):
-            if not issubclass(cls, HintedEstimator) or cls.__name__.startswith("_"):
-                continue
-            if cls.supported_hints and not inspect.isabstract(cls) and cls.__module__.startswith("likewise."):
-                found.add(cls)
-    return sorted(found, key=lambda cls: cls.__name__)
+__all__ = ["check_hinted_estimator", "hinted_estimator_checks"]
 
 
 def _make_problem(kinds: frozenset[str]) -> tuple[np.ndarray, np.ndarray, Supervision]:

@@ -54,9 +54,9 @@ def assert_same(one, other):
     assert one.names == other.names
     for name in one.names:
         assert list(one.traces[name]) == list(other.traces[name])
-        for seed, held in one.traces[name].items():
-            np.testing.assert_array_equal(held.n_answers, other.traces[name][seed].n_answers)
-            np.testing.assert_array_equal(held.scores, other.traces[name][seed].scores)
+        for seed, interview in one.traces[name].items():
+            np.testing.assert_array_equal(interview.n_answers, other.traces[name][seed].n_answers)
+            np.testing.assert_array_equal(interview.scores, other.traces[name][seed].scores)
 
 
 # ---------------------------------------------------------------------- summaries of traces
@@ -211,7 +211,7 @@ def test_the_same_seed_gives_the_same_and_another_another():
         np.testing.assert_array_equal(
             first.traces["random"][seed].scores, shifted.traces["random"][seed].scores
         )
-    assert len({held.scores.tobytes() for held in first.traces["random"].values()}) > 1
+    assert len({interview.scores.tobytes() for interview in first.traces["random"].values()}) > 1
 
 
 @pytest.mark.slow  # other processes have to import everything

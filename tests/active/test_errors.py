@@ -110,12 +110,12 @@ def test_a_model_that_takes_links_as_certain_is_left_alone():
 def test_an_interview_that_is_loaded_asks_the_same_and_has_the_same_labels(tmp_path):
     oracle = NoisyOracle(Y, rate=0.1, random_state=2)
     for n in (9, 33):
-        held = answer_all(Interview(X, n_clusters=K, random_state=2), oracle, n)
-        held.save(tmp_path / "held.json")
+        interview = answer_all(Interview(X, n_clusters=K, random_state=2), oracle, n)
+        interview.save(tmp_path / "held.json")
         loaded = Interview.load(tmp_path / "held.json", X)
-        assert loaded.ask() == held.ask()
-        np.testing.assert_array_equal(loaded.labels_, held.labels_)
-        assert [s.reply for s in loaded.suspects] == [s.reply for s in held.suspects]
+        assert loaded.ask() == interview.ask()
+        np.testing.assert_array_equal(loaded.labels_, interview.labels_)
+        assert [s.reply for s in loaded.suspects] == [s.reply for s in interview.suspects]
 
 
 def test_an_interview_saved_before_errors_were_known_goes_on(tmp_path):

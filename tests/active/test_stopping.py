@@ -122,7 +122,7 @@ def test_settled_labels_that_the_answers_bear_out_are_a_sign_to_stop():
     assert (found.changed, found.accuracy) == (0.0, 1.0)
     assert found.interval[0] > 0.8
     assert not found.worth_asking
-    assert found.reason == "settled"
+    assert found.advice_code == "settled"
     assert found.advice.endswith("more answers will change little.")
     assert found.question == asking.ask() is not None
     assert found.gain == found.question.score
@@ -136,7 +136,7 @@ def test_labels_that_still_move_are_a_sign_to_go_on():
     assert found.changed > 0.02
     assert found.accuracy < 0.8
     assert found.worth_asking
-    assert found.reason == "changing"
+    assert found.advice_code == "changing"
     assert found.advice.endswith("% of the labels changed over the last 10 answers: go on.")
 
 
@@ -174,7 +174,7 @@ def test_settled_labels_with_little_to_check_them_are_no_sign_to_stop():
         asking.tell(Question.pair(i, i + 3), "SAME")
     found = asking.progress(last=3)
     assert (found.changed, found.worth_asking) == (0.0, True)
-    assert found.reason == "untested"
+    assert found.advice_code == "untested"
     assert "too few answers could be held out" in found.advice
 
 
@@ -204,7 +204,7 @@ def test_without_a_model_there_is_little_to_say():
     X, y = blobs()
     found = hold_answers(Interview(X), y, 12).progress()
     assert (found.changed, found.accuracy, found.worth_asking) == (None, None, True)
-    assert found.reason == "no model"
+    assert found.advice_code == "no model"
     assert found.advice.startswith("Without a model")
 
 

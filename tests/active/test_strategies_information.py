@@ -11,7 +11,8 @@ from likewise import Supervision
 from likewise.active import Interview, InterviewState
 from likewise.active.strategies import InformationGain, MarginalUncertainty
 from likewise.active.strategies._information_gain import order_by_disagreement
-from likewise.bayesian import BayesianClustering, score_triplets
+from likewise.bayesian import BayesianClustering
+from likewise.bayesian._pair_scores import score_triplets
 from likewise.discriminative import DiscriminativeClustering
 from likewise.exceptions import LikewiseError
 from likewise.oracles import LabelOracle

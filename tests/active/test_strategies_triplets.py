@@ -32,11 +32,11 @@ def interview(k=3, X=LINE, strategy=None, **more):
     return Interview(X, model=PropagationClustering(k), strategy=strategy or WithThird(), **more)
 
 
-def answer_all(held, y, n=None):
+def answer_all(asking, y, n=None):
     oracle = LabelOracle(y)
     asked = []
-    while (n is None or len(asked) < n) and (question := held.ask()) is not None:
-        held.tell(question, oracle.answer(question))
+    while (n is None or len(asked) < n) and (question := asking.ask()) is not None:
+        asking.tell(question, oracle.answer(question))
         asked.append(question)
     return asked
 
@@ -52,29 +52,29 @@ def test_where_nothing_is_known_the_third_is_near_one_of_two_classes():
 
 
 def test_a_row_in_doubt_is_put_between_two_classes_that_are_apart():
-    held = interview()
+    asking = interview()
     medoids = sorted(interview().model_.propagation_.heads.tolist())
     for pair in itertools.combinations(medoids, 2):
-        held.tell(Question.pair(*pair), "DIFFERENT")
-    question = held.ask()
+        asking.tell(Question.pair(*pair), "DIFFERENT")
+    question = asking.ask()
     assert question.kind == "triplet"
     (row,) = set(question.rows) - set(medoids)
     mine, other = (a for a in question.rows if a != row)
     assert SIDE[mine] == SIDE[row] != SIDE[other]
-    assert held.state().knows(mine, other) == "cannot"
+    assert asking.state().knows(mine, other) == "cannot"
     assert abs(SIDE[other] - SIDE[row]) == 1  # the next class, and not the one after it
 
 
 def test_with_another_model_the_third_is_of_another_cluster():
-    held = Interview(LINE, model=PCKMeans(n_clusters=3), strategy=WithThird(NodeUncertainty("local")))
-    asked = answer_all(held, SIDE, 12)
+    asking = Interview(LINE, model=PCKMeans(n_clusters=3), strategy=WithThird(NodeUncertainty("local")))
+    asked = answer_all(asking, SIDE, 12)
     assert all(question.kind == "triplet" for question in asked)
     assert all(len(set(SIDE[list(question.rows)])) > 1 for question in asked)
 
 
 def test_pairs_and_triplets_take_turns():
-    held = interview(strategy=Alternating())
-    asked = answer_all(held, SIDE, 8)
+    asking = interview(strategy=Alternating())
+    asked = answer_all(asking, SIDE, 8)
     assert [question.kind for question in asked] == ["pair", "triplet"] * 4
 
 
@@ -86,12 +86,12 @@ def test_by_their_names():
 
 @pytest.mark.parametrize("strategy", [WithThird(), Alternating()])
 def test_an_interview_with_triplets_is_loaded_again(strategy, tmp_path):
-    held = Interview(LINE, n_clusters=3, strategy=strategy)
-    answer_all(held, SIDE, 5)
-    held.save(tmp_path / "asked.json")
+    asking = Interview(LINE, n_clusters=3, strategy=strategy)
+    answer_all(asking, SIDE, 5)
+    asking.save(tmp_path / "asked.json")
     again = Interview.load(tmp_path / "asked.json", LINE)
     assert again.strategy == strategy
-    assert again.ask() == held.ask()
+    assert again.ask() == asking.ask()
 
 
 # ---------------------------------------------------------------------- what NEITHER tells
@@ -132,12 +132,12 @@ def test_one_neither_leads_to_the_next():
 
 
 def test_an_interview_knows_what_neither_tells():
-    held = Interview(LINE, n_clusters=3, strategy=WithThird())
-    held.tell(Question.pair(0, 20), "DIFFERENT")
-    held.tell(Question.triplet(0, 20, 30), "NEITHER")
-    assert held.state().knows(0, 30) == "cannot"
-    assert held.supervision.cannot.tolist() == [[0, 20]]  # the stated links do not change
-    assert len({int(held.labels_[row]) for row in (0, 20, 30)}) == 3
+    asking = Interview(LINE, n_clusters=3, strategy=WithThird())
+    asking.tell(Question.pair(0, 20), "DIFFERENT")
+    asking.tell(Question.triplet(0, 20, 30), "NEITHER")
+    assert asking.state().knows(0, 30) == "cannot"
+    assert asking.supervision.cannot.tolist() == [[0, 20]]  # the stated links do not change
+    assert len({int(asking.labels_[row]) for row in (0, 20, 30)}) == 3
 
 
 @given(seed=st.integers(0, 10**6))
@@ -174,34 +174,34 @@ def test_it_goes_on_until_all_is_known_and_asks_nothing_twice(seed, strategy, un
     n = int(rng.integers(2, 9))
     X = rng.integers(0, 4, size=(n, 2)).astype(float)
     y = rng.integers(3, size=n)
-    held = Interview(X, n_clusters=min(3, n), discover=True, strategy=strategy, random_state=seed % 7)
+    asking = Interview(X, n_clusters=min(3, n), discover=True, strategy=strategy, random_state=seed % 7)
     oracle, keys = LabelOracle(y), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rows that are alike
-        while (question := held.ask()) is not None:
-            assert held.ask(3)[0] == question == held.ask()
+        while (question := asking.ask()) is not None:
+            assert asking.ask(3)[0] == question == asking.ask()
             keys.append(question.key)
             vague = unsure and rng.random() < 0.3
-            held.tell(question, Answer.UNSURE if vague else oracle.answer(question))
+            asking.tell(question, Answer.UNSURE if vague else oracle.answer(question))
     assert len(set(keys)) == len(keys)
-    state = held.state()
+    state = asking.state()
     open_pairs = [Question.pair(i, j) for i, j in itertools.combinations(range(n), 2)]
     assert not any(state.can_ask(question) for question in open_pairs)
-    assert held.contradictions == ()
+    assert asking.contradictions == ()
 
 
 def test_several_at_once_are_different_and_the_first_is_the_same():
     for strategy in (WithThird(), Alternating()):
-        held = interview(strategy=strategy)
-        answer_all(held, SIDE, 4)
-        several = held.ask(6)
+        asking = interview(strategy=strategy)
+        answer_all(asking, SIDE, 4)
+        several = asking.ask(6)
         assert len({question.key for question in several}) == 6
-        assert several[0] == held.ask()
+        assert several[0] == asking.ask()
 
 
 def test_two_rows_are_a_pair():
-    held = interview(k=2, X=np.array([[0.0], [1.0]]))
-    assert held.ask().kind == "pair"
+    asking = interview(k=2, X=np.array([[0.0], [1.0]]))
+    assert asking.ask().kind == "pair"
 
 
 # ---------------------------------------------------------------------- worth the look
@@ -213,13 +213,13 @@ def test_as_good_as_pairs_for_the_items_looked_at():
     X = 2.2 * rng.normal(size=(4, 3))[y] + rng.normal(size=(240, 3))
     scores = {}
     for name in ("default", "triplets", "both"):
-        held = Interview(X, n_clusters=4, strategy=name, random_state=0)
+        asking = Interview(X, n_clusters=4, strategy=name, random_state=0)
         oracle, looked_at = LabelOracle(y), 0
         while looked_at < 120:
-            question = held.ask()
-            held.tell(question, oracle.answer(question))
+            question = asking.ask()
+            asking.tell(question, oracle.answer(question))
             looked_at += len(question.rows)
-        scores[name] = adjusted_rand_score(y, held.labels_)
+        scores[name] = adjusted_rand_score(y, asking.labels_)
     start = adjusted_rand_score(y, Interview(X, n_clusters=4).labels_)
     assert min(scores["triplets"], scores["both"]) > start + 0.03
     assert min(scores["triplets"], scores["both"]) > scores["default"] - 0.05

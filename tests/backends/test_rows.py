@@ -90,8 +90,8 @@ def test_rows_are_read_taken_and_transformed(rows):
 
 
 def test_outputs_are_computed_for_every_row(rows):
-    np.testing.assert_array_equal(rows.produce(lambda X: X[:, 0], np.float32), X[:, 0])
-    np.testing.assert_array_equal(rows.produce(lambda X: X[:, :2], X.dtype, width=2), X[:, :2])
+    np.testing.assert_array_equal(rows.map_rows(lambda X: X[:, 0], np.float32), X[:, 0])
+    np.testing.assert_array_equal(rows.map_rows(lambda X: X[:, :2], X.dtype, width=2), X[:, :2])
 
 
 def test_arrays_and_memory_maps_become_rows(tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import likewise.bayesian._pair_scores as pairs_module
-from likewise.bayesian import best_pairs, score_triplets
+from likewise.bayesian._pair_scores import best_pairs, score_triplets
 from profiles import fewer
 from reference.bayesian import pair_scores
 

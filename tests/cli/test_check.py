@@ -54,8 +54,30 @@ def test_ratings_of_links_are_explained(run, files):
     words = ["check", "hints.csv", "data.csv", "--id", "name"]
     shown = run(*words).stdout
     assert "coherent: share of pairs of a must-link and a cannot-link" in shown
+    assert "Links between random rows: " in shown
     assert "informative:" not in shown
     assert "informative: share of the links that k-means without hints breaks" in run(*words, "-k", 2).stdout
+
+
+def test_coherence_is_compared_with_that_of_random_links(run, tmp_path):
+    # Along one line, two links do not conflict if they lie beside one another; random ones often overlap.
+    (tmp_path / "d.csv").write_text("x\n" + "".join(f"{i}\n" for i in range(40)))
+    (tmp_path / "h.csv").write_text("a,b,link\n0,1,must\n2,3,must\n20,30,cannot\n")
+    document = json.loads(run("check", "h.csv", "d.csv", "--json").stdout)
+    assert document["coherence"] == 1.0
+    assert 0.2 < document["chance_coherence"] < 0.5  # two segments of a line are apart with probability 1/3
+    by_chance = f"Links between random rows: {document['chance_coherence']:.0%}"
+    assert by_chance in run("check", "h.csv", "d.csv").stdout
+
+
+def test_standardized_features_are_checked(run, tmp_path):
+    # From row 0 one link goes left and one goes right, both up by 1. In raw units only left and right count.
+    rows = ["40,0", "0,1", "60,1", "0,0", "100,0", "100,1"]
+    (tmp_path / "d.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
+    (tmp_path / "h.csv").write_text("a,b,link\n0,1,must\n0,2,cannot\n")
+    words = ("check", "h.csv", "d.csv", "--json")
+    assert json.loads(run(*words).stdout)["coherence"] == 1.0
+    assert json.loads(run(*words, "--standardize").stdout)["coherence"] == 0.0
 
 
 def test_json_of_good_hints(run, files):

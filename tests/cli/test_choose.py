@@ -150,7 +150,14 @@ def test_mixtures_are_among_the_usual_methods():
     assert USUAL.index("pck-means") < USUAL.index("mpck-means") < USUAL.index("gm-pr")  # simplest first
 
 
-def test_ties_are_reported_the_simplest_first(run, birds):
+def test_the_next_command_writes_to_a_new_file(run, birds):
+    (birds / "labels.csv").write_text("mine\n")
+    (birds / "labels-2.csv").write_text("mine too\n")
+    document = json.loads(run(*BASE, "--methods", "pck-means", "--json").stdout)
+    assert shlex.split(document["next"])[-2:] == ["--out", "labels-3.csv"]
+
+
+def test_ties_are_reported_the_fewest_clusters_first(run, birds):
     words = (*BASE[:5], "-k", "3:4", "--cv", 3, "--methods", "pck-means,k-means")
     document = json.loads(run(*words, "--json").stdout)
     assert document["scoring"] == "accuracy"
@@ -160,7 +167,8 @@ def test_ties_are_reported_the_simplest_first(run, birds):
     output = " ".join(run(*words).stdout.split())
     assert len(tied) > 1
     assert f"{len(tied)} candidates are tied: each is worse than the best by at most one" in output
-    assert "The simplest is pck-means with 3 clusters." in output
+    fewest = [tie["method"] for tie in document["ties"] if tie["clusters"] == 3]
+    assert f"The fewest clusters among them: 3, with {', '.join(fewest)}." in output
 
 
 def test_labels_choose_too(run, birds):
@@ -191,6 +199,7 @@ def test_contradictions_are_a_note_or_a_failure(run, birds):
         (("-k", "two"), "expected numbers such as 4, 2:12 or 2,3,5"),
         (("-k", "4:2"), "expected numbers of clusters of at least 1"),
         (("-k", "0:3"), "expected numbers of clusters of at least 1"),
+        (("--methods", "mpckmean"), "there is no method 'mpckmean'; did you mean 'mpck-means'?"),
         (("--methods", "magic"), "there is no method 'magic'; expected one of mpck-means"),
         (("--methods", ","), "there is no method"),
         (("--cv", 1), "--cv"),

@@ -135,7 +135,7 @@ def test_triplets_are_used_and_counted(run, files):
     words = [*BASE, "--method", "discriminative", "--hints", "hints.csv"]
     output = run(*words).stderr
     assert "triplets    2 of 3 triplets kept (66.7%)" in output
-    assert "broken: a1, b1, b2   (AB)" in output
+    assert "violated: a1, b1, b2   (AB)" in output
     kept = json.loads(run(*words, "--json").stdout)["kept"]
     assert kept["triplets"] == [2, 3]
     assert kept["broken_triplets"] == [{"items": ["a1", "b1", "b2"], "answer": "AB"}]
@@ -217,7 +217,7 @@ def test_a_picture_is_drawn(run, files):
 # ---------------------------------------------------------------------- summary and JSON
 
 
-def test_the_summary_tells_sizes_and_broken_hints_by_id(run, files):
+def test_the_summary_tells_sizes_and_violated_hints_by_id(run, files):
     links = "a1,b1,must\na2,b2,must\na1,a2,must\na1,b2,cannot\nb1,b2,must\n"
     (files / "hints.csv").write_text("a,b,link\n" + links)
     result = run(*BASE, "--hints", "hints.csv", "--method", "pck-means", "--out", "l.csv")
@@ -225,11 +225,11 @@ def test_the_summary_tells_sizes_and_broken_hints_by_id(run, files):
     assert "rows        6, 2 features" in output
     assert "4 must, 1 cannot, about 4 rows" in output
     assert "pck-means, 2 clusters" in output
-    assert "broken: " in output
+    assert "violated: " in output
     assert "note: the hints contradict one another: a1 ≠ b2, yet" in output
 
 
-def test_long_lists_of_broken_links_are_cut_and_json_has_all(run, tmp_path):
+def test_long_lists_of_violated_links_are_cut_and_json_has_all(run, tmp_path):
     # Neighbours in a tight group are cannot-linked, with too little weight to split it.
     rows = "".join(f"{i},{i / 1000 + 1000 * (i >= 60)}\n" for i in range(120))
     (tmp_path / "d.csv").write_text("n,x\n" + rows)
@@ -237,7 +237,7 @@ def test_long_lists_of_broken_links_are_cut_and_json_has_all(run, tmp_path):
     (tmp_path / "h.csv").write_text("a,b,link,weight\n" + links)
     words = ["cluster", "d.csv", "-k", 2, "--id", "n", "--hints", "h.csv", "--method", "pck-means"]
     output = run(*words, "--out", "l.csv").stderr
-    assert output.count("broken: ") == 10
+    assert output.count("violated: ") == 10
     assert "and 20 more; --json lists all" in output
     document = json.loads(run(*words, "--json").stdout)
     assert len(document["kept"]["broken"]) == 30

@@ -36,6 +36,7 @@ def test_k_is_required_and_positive(run, files):
         (("--features", "x,q"), "no column 'q'"),
         (("--encoding", "klingon"), "there is no encoding"),
         (("--method", "magic"), "magic"),
+        (("--method", "mpckmean"), "Did you mean 'mpck-means'?"),
         (("--seed", "-1"), "--seed"),
     ],
 )

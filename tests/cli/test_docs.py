@@ -4,7 +4,10 @@ import re
 import shlex
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+from likewise.cli._methods import METHODS
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "command-line.md"
 
 
 def test_the_page_works_from_top_to_bottom(run, tmp_path, monkeypatch):
@@ -35,3 +38,13 @@ def test_every_option_that_the_page_names_exists():
         opt for name in COMMANDS for param in cli.get_command(context, name).params for opt in param.opts
     }
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", PAGE.read_text())) <= known | {"--help"}
+
+
+def test_the_page_of_methods_names_each_class_and_its_option():
+    lines = (DOCS / "which-method.md").read_text(encoding="utf-8").splitlines()
+    pairs = []
+    for _, classes, options, _ in (line.strip("| ").split(" | ") for line in lines if line.count(" | ") == 3):
+        names = [name for name in re.findall(r"`([a-z-]+)`", options) if name in METHODS]
+        pairs += list(zip(re.findall(r"`(\w+)", classes), names, strict=False))
+    assert len(pairs) == 10
+    assert [METHODS[name].home.partition(":")[2] for _, name in pairs] == [cls for cls, _ in pairs]

@@ -29,10 +29,12 @@ def world():
     """Draw items with a text of the words of their labels, and tags of which a fifth is missing."""
     rng = np.random.RandomState(0)
     leaves = ["owl", "wren", "saw", "animal", "tool"]
-    held = [path_of(leaves[k]) for k in rng.randint(len(leaves), size=N)]
-    texts = [" ".join(word for label in labels for word in WORDS[label].split()) for labels in held]
-    tags = [(f"i{i}", label) for i, labels in enumerate(held) for label in labels if rng.rand() > 0.2]
-    return {"held": held, "texts": texts, "tags": tags, "X": rng.normal(size=(N, 3))}
+    labels_of_rows = [path_of(leaves[k]) for k in rng.randint(len(leaves), size=N)]
+    texts = [" ".join(word for label in labels for word in WORDS[label].split()) for labels in labels_of_rows]
+    tags = [
+        (f"i{i}", label) for i, labels in enumerate(labels_of_rows) for label in labels if rng.rand() > 0.2
+    ]
+    return {"labels": labels_of_rows, "texts": texts, "tags": tags, "X": rng.normal(size=(N, 3))}
 
 
 @pytest.fixture
@@ -79,7 +81,7 @@ def test_the_command_of_the_issue(run, items, world):
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["id", "label", "probability"]
     assert not {(row["id"], row["label"]) for row in rows} & recorded
-    missing = {(f"i{i}", label) for i, labels in enumerate(world["held"]) for label in labels} - recorded
+    missing = {(f"i{i}", label) for i, labels in enumerate(world["labels"]) for label in labels} - recorded
     likely = {(row["id"], row["label"]) for row in rows if float(row["probability"]) > 0.5}
     assert len(likely & missing) > 0.9 * len(missing)
     assert len(likely & missing) > 0.9 * len(likely)

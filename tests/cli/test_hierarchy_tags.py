@@ -140,26 +140,26 @@ def test_every_shape_says_the_same(data):
         data.draw(st.lists(st.sampled_from("abcdef"), min_size=2, unique=True)),
     )
     names.sort()
-    held = np.array(
+    labels = np.array(
         data.draw(
             st.lists(
                 st.lists(st.booleans(), min_size=len(names), max_size=len(names)), min_size=n, max_size=n
             )
         )
     )
-    held[0, :] = True  # every label is used
+    labels[0, :] = True  # every label is used
     ids = RowIds.from_ids([f"i{k}" for k in range(n)])
     order = data.draw(st.permutations(range(n)))
     wide = "id," + ",".join(names) + "\n"
-    wide += "".join(f"i{k}," + ",".join(str(int(cell)) for cell in held[k]) + "\n" for k in order)
-    long = "id,label\n" + "".join(f"i{k},{names[c]}\n" for k in order for c in np.flatnonzero(held[k]))
+    wide += "".join(f"i{k}," + ",".join(str(int(cell)) for cell in labels[k]) + "\n" for k in order)
+    long = "id,label\n" + "".join(f"i{k},{names[c]}\n" for k in order for c in np.flatnonzero(labels[k]))
     listed = "id,tags\n" + "".join(
-        f"i{k}," + ";".join(names[c] for c in np.flatnonzero(held[k])) + "\n" for k in order
+        f"i{k}," + ";".join(names[c] for c in np.flatnonzero(labels[k])) + "\n" for k in order
     )
     for text in (wide, long, listed):
         tags = tags_of(text, ids=ids)
         assert tags.names == tuple(names)
-        assert (held == tags.Y).all()
+        assert (labels == tags.Y).all()
 
 
 def test_columns_of_the_data():

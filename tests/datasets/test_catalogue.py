@@ -73,8 +73,10 @@ def test_each_set_loads_as_stated(name):
 def test_bags_have_the_labels_of_their_rows(name):
     data = load(name, folder=FOLDER)
     assert len(data.bag_labels) == get_catalogue()[name].n_bags
-    held = {bag: tuple(np.unique(data.y[data.bags == bag]).tolist()) for bag in np.unique(data.bags).tolist()}
-    assert held == data.bag_labels
+    labels_of_bags = {
+        bag: tuple(np.unique(data.y[data.bags == bag]).tolist()) for bag in np.unique(data.bags).tolist()
+    }
+    assert labels_of_bags == data.bag_labels
 
 
 @with_folder

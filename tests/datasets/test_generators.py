@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from likewise.datasets import make_label_tree, make_moons, make_two_views
+from likewise.datasets import make_label_tree, make_two_views
 from profiles import fewer
 
 
@@ -17,7 +17,6 @@ from profiles import fewer
     "make",
     [
         make_two_views,
-        make_moons,
         make_label_tree,
     ],
 )
@@ -62,13 +61,6 @@ def test_two_views_with_noise():
     assert toy.X.shape == (200, 5)
     plain = KMeans(3, n_init=5, random_state=0).fit_predict(toy.X)
     assert adjusted_rand_score(toy.y, plain) < 0.2
-
-
-def test_k_means_cannot_separate_the_moons():
-    toy = make_moons(random_state=0)
-    assert toy.X.shape == (300, 2)
-    assert toy.y_other is None
-    assert adjusted_rand_score(toy.y, KMeans(2, n_init=5, random_state=0).fit_predict(toy.X)) < 0.5
 
 
 @fewer(2)

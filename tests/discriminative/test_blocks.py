@@ -95,7 +95,7 @@ def test_every_kind_of_fit_is_the_same_in_blocks(parameters):
         found = clone(model).fit(rows, supervision=hints, sample_weight=weight)
         assert_same(found, whole, tolerance=1e-5)
         assert found.violations_.share == whole.violations_.share
-        assert found.triplet_violations_.broken.tolist() == whole.triplet_violations_.broken.tolist()
+        assert found.triplet_violations_.violated.tolist() == whole.triplet_violations_.violated.tolist()
     assert whole.score(rows, sample_weight=weight) == pytest.approx(whole.score(X, sample_weight=weight))
 
 
@@ -163,8 +163,8 @@ def test_labels_and_violations_without_an_array_over_all_hints():
     X, y = some_rows()
     hints = hints_for(y) | Supervision.from_links(N, must=[(0, int(np.flatnonzero(y != y[0])[0]))])
     found = clone(FULL).fit(ArrayRows(X, slices(CUTS["two blocks"])), supervision=hints)
-    broken = found.labels_[hints.must[:, 0]] != found.labels_[hints.must[:, 1]]
-    np.testing.assert_array_equal(found.violations_.broken_must, hints.must[broken])
+    violated = found.labels_[hints.must[:, 0]] != found.labels_[hints.must[:, 1]]
+    np.testing.assert_array_equal(found.violations_.violated_must, hints.must[violated])
     free = np.setdiff1d(np.arange(N), found.hinted_)
     np.testing.assert_array_equal(found.labels_[free], found.predict(X)[free])
     np.testing.assert_array_equal(found.labels_[found.hinted_], found.hinted_proba_.argmax(axis=1))

@@ -181,7 +181,7 @@ def test_without_information_and_hints_nothing_is_preferred():
 
 
 def test_hard_hints_satisfy_more_than_soft_hints():
-    # Overlapping clouds: soft hints are broken if the rows contradict them.
+    # Overlapping clouds: soft hints are violated if the rows contradict them.
     rng = np.random.default_rng(5)
     truth = rng.integers(0, 2, 120)
     rows = rng.normal(size=(120, 2)) + truth[:, None]

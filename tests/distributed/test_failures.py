@@ -12,7 +12,8 @@ from sklearn.base import clone
 
 from likewise import MPCKMeans, PCKMeans, SpectralLearning, Supervision
 from likewise.backends import _dask_rows
-from likewise.distributed import fit, make_dask_rows
+from likewise.backends.dask import make_dask_rows
+from likewise.distributed import fit
 from likewise.evaluation import HintSearchCV, cross_validate_hints
 from likewise.exceptions import DaskClusterError
 from patience import PATIENCE
@@ -95,14 +96,14 @@ def left_behind():
 
 def test_nothing_is_left_on_the_workers_by_a_fit_that_failed(client, at_pass):
     def interrupt():
-        held.append(sum(client.run(left_behind).values()))
+        n_stored.append(sum(client.run(left_behind).values()))
         raise KeyboardInterrupt
 
-    held = []
+    n_stored = []
     at_pass({12}, interrupt)
     with pytest.raises(KeyboardInterrupt):
         fit(PCKMeans(4, n_init=1, random_state=0), da.from_array(some_rows()[0], chunks=(60, 4)))
-    assert held[0] > 0
+    assert n_stored[0] > 0
     # Dask releases chunks some time after the last reference is gone.
     deadline = time.monotonic() + PATIENCE
     while sum(client.run(left_behind).values()) and time.monotonic() < deadline:

@@ -20,7 +20,7 @@ from likewise import (
     SeededKMeans,
     Supervision,
 )
-from likewise.distributed import make_dask_rows
+from likewise.backends.dask import make_dask_rows
 from patience import wait_until
 from reference.problems import N, hints_for, some_rows
 

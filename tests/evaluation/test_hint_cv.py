@@ -16,12 +16,12 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from every_estimator import find_hinted_estimators
 from likewise import COPKMeans, MPCKMeans, PCKMeans
 from likewise.evaluation import HeldOut, HintFold, HintKFold, cross_validate_hints, triplet_satisfaction
 from likewise.evaluation._hint_cv import check_scoring, predict_cluster_proba
 from likewise.exceptions import InconsistentSupervisionWarning, SupervisionError
 from likewise.supervision import Supervision, sample_links, sample_triplets
-from likewise.testing import all_hinted_estimators
 from profiles import fewer
 
 Y = np.repeat([0, 1, 2], 20)
@@ -66,8 +66,8 @@ def make_held_out(hints, labels):
     return HeldOut.from_fold(one_fold(hints), np.eye(max(labels) + 1)[labels])
 
 
-def score(name, held):
-    return check_scoring(name)(held)
+def score(name, held_out):
+    return check_scoring(name)(held_out)
 
 
 # ---------------------------------------------------------------------- probabilities
@@ -77,17 +77,17 @@ def test_probabilities_of_answers_by_hand():
     hints = Supervision.from_links(3, must=[(0, 1)], cannot=[(1, 2)])
     hints |= Supervision.from_triplets(3, [(0, 1, 2)], "AC")
     clusters = np.array([[0.8, 0.2], [0.5, 0.5], [0.1, 0.9]])
-    held = HeldOut.from_fold(one_fold(hints), clusters)
-    np.testing.assert_allclose(held.chances[0, :2], [0.5, 0.5])  # .8 × .5 + .2 × .5
-    np.testing.assert_allclose(held.chances[1, :2], [0.5, 0.5])
+    held_out = HeldOut.from_fold(one_fold(hints), clusters)
+    np.testing.assert_allclose(held_out.chances[0, :2], [0.5, 0.5])  # .8 × .5 + .2 × .5
+    np.testing.assert_allclose(held_out.chances[1, :2], [0.5, 0.5])
     # All in the first: .04; all in the second: .09. AB: .5 - .13, AC: .26 - .13, BC: .5 - .13.
-    np.testing.assert_allclose(held.chances[2], [0.37, 0.13, 0.37, 0.13])
-    assert held.answers.tolist() == [0, 1, 1]
-    assert held.predicted.tolist() == [1, 1, 0]  # a tie counts as apart
-    assert held.right.tolist() == [False, True, False]
-    assert held.strata.tolist() == [0, 1, 2]
-    assert held.compute_accuracy(triplets=False) == 0.5
-    assert held.compute_accuracy(triplets=True) == 0.0
+    np.testing.assert_allclose(held_out.chances[2], [0.37, 0.13, 0.37, 0.13])
+    assert held_out.answers.tolist() == [0, 1, 1]
+    assert held_out.predicted.tolist() == [1, 1, 0]  # a tie counts as apart
+    assert held_out.right.tolist() == [False, True, False]
+    assert held_out.strata.tolist() == [0, 1, 2]
+    assert held_out.compute_accuracy(triplets=False) == 0.5
+    assert held_out.compute_accuracy(triplets=True) == 0.0
 
 
 @given(st.integers(0, 10_000), st.integers(1, 4))
@@ -96,15 +96,15 @@ def test_probabilities_equal_frequencies_of_sampled_clusters(seed, k):
     rng = np.random.RandomState(seed)
     clusters = rng.dirichlet(np.ones(k), size=3)
     hints = Supervision.from_triplets(3, [(0, 1, 2)], "AB") | Supervision.from_links(3, must=[(0, 2)])
-    held = HeldOut.from_fold(one_fold(hints), clusters)
+    held_out = HeldOut.from_fold(one_fold(hints), clusters)
     expected, together = np.zeros(4), 0.0
     for labels in np.ndindex(k, k, k):
         chance = np.prod(clusters[np.arange(3), labels])
         a, b, c = labels
         together += chance * (a == c)
         expected[0 if a == b != c else 1 if a == c != b else 2 if b == c != a else 3] += chance
-    np.testing.assert_allclose(held.chances[1], expected, atol=1e-12)
-    np.testing.assert_allclose(held.chances[0], [together, 1 - together, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(held_out.chances[1], expected, atol=1e-12)
+    np.testing.assert_allclose(held_out.chances[0], [together, 1 - together, 0, 0], atol=1e-12)
 
 
 def test_rows_in_no_cluster_are_together_with_none():
@@ -134,14 +134,14 @@ def test_scores_by_hand():
     labels = np.arange(20)
     labels[[1, 3]] = labels[[0, 2]]
     labels[9] = labels[8]
-    held = make_held_out(Supervision.from_links(20, must=rows[:4], cannot=rows[4:]), labels)
-    assert score("accuracy", held).value == held.score("accuracy") == pytest.approx(0.7)
-    assert score("accuracy", held).error == pytest.approx(np.sqrt(0.7 * 0.3 / 10))
-    assert score("balanced_accuracy", held).value == pytest.approx((2 / 4 + 5 / 6) / 2)
+    held_out = make_held_out(Supervision.from_links(20, must=rows[:4], cannot=rows[4:]), labels)
+    assert score("accuracy", held_out).value == held_out.score("accuracy") == pytest.approx(0.7)
+    assert score("accuracy", held_out).error == pytest.approx(np.sqrt(0.7 * 0.3 / 10))
+    assert score("balanced_accuracy", held_out).value == pytest.approx((2 / 4 + 5 / 6) / 2)
     by_chance = 0.4 * 0.3 + 0.6 * 0.7
-    assert score("agreement", held).value == pytest.approx((0.7 - by_chance) / (1 - by_chance))
+    assert score("agreement", held_out).value == pytest.approx((0.7 - by_chance) / (1 - by_chance))
     right, wrong = np.log2(0.95 + 0.025), np.log2(0.025)
-    assert score("log_score", held).value == pytest.approx(0.7 * right + 0.3 * wrong)
+    assert score("log_score", held_out).value == pytest.approx(0.7 * right + 0.3 * wrong)
 
 
 @given(st.integers(0, 10_000), st.integers(2, 4), st.integers(2, 4))
@@ -149,11 +149,11 @@ def test_scores_by_hand():
 def test_agreement_over_all_pairs_is_the_adjusted_rand_index(seed, n_classes, n_clusters):
     rng = np.random.RandomState(seed)
     y, labels = rng.randint(0, n_classes, 12), rng.randint(0, n_clusters, 12)
-    held = make_held_out(sample_links(y, 66, random_state=0), labels)
+    held_out = make_held_out(sample_links(y, 66, random_state=0), labels)
     if len(set(y)) > 1 or len(set(labels)) > 1:
-        assert score("agreement", held).value == pytest.approx(adjusted_rand_score(y, labels), abs=1e-12)
-    kappa = cohen_kappa_score(held.answers, held.predicted, labels=[0, 1])
-    assert np.isnan(kappa) or score("agreement", held).value == pytest.approx(kappa)
+        assert score("agreement", held_out).value == pytest.approx(adjusted_rand_score(y, labels), abs=1e-12)
+    kappa = cohen_kappa_score(held_out.answers, held_out.predicted, labels=[0, 1])
+    assert np.isnan(kappa) or score("agreement", held_out).value == pytest.approx(kappa)
 
 
 @given(st.integers(0, 10_000))
@@ -162,9 +162,11 @@ def test_triplets_are_right_if_satisfied(seed):
     rng = np.random.RandomState(seed)
     y, labels = rng.randint(0, 3, 9), rng.randint(0, 3, 9)
     hints = sample_triplets(y, 20, random_state=seed)
-    held = make_held_out(hints, labels)
-    assert held.compute_accuracy(triplets=True) == pytest.approx(triplet_satisfaction(labels, hints).share)
-    assert np.isnan(held.compute_accuracy(triplets=False))
+    held_out = make_held_out(hints, labels)
+    assert held_out.compute_accuracy(triplets=True) == pytest.approx(
+        triplet_satisfaction(labels, hints).share
+    )
+    assert np.isnan(held_out.compute_accuracy(triplets=False))
 
 
 def test_agreement_of_triplets_is_0_for_chance_and_1_for_truth():
@@ -181,8 +183,8 @@ def test_agreement_of_triplets_is_0_for_chance_and_1_for_truth():
 
 
 def test_heavier_hints_count_more():
-    held = make_held_out(Supervision.from_links(4, must=[(0, 1), (2, 3)]), np.array([0, 0, 1, 2]))
-    assert score("accuracy", replace(held, weights=np.array([3.0, 1.0]))).value == 0.75
+    held_out = make_held_out(Supervision.from_links(4, must=[(0, 1), (2, 3)]), np.array([0, 0, 1, 2]))
+    assert score("accuracy", replace(held_out, weights=np.array([3.0, 1.0]))).value == 0.75
 
 
 def test_uncertainty_scores_better_than_a_confident_error():
@@ -251,7 +253,7 @@ def test_parallel_fits_change_nothing_and_progress_is_reported():
     assert calls == [(n, 5) for n in range(1, 6)]
 
 
-@pytest.mark.parametrize("cls", [cls for cls in all_hinted_estimators() if cls.supported_hints - {"bags"}])
+@pytest.mark.parametrize("cls", [cls for cls in find_hinted_estimators() if cls.supported_hints - {"bags"}])
 @pytest.mark.long
 def test_every_estimator_of_the_package_can_be_scored(cls):
     hints = Supervision.empty(60)

@@ -52,9 +52,9 @@ def test_weights_groups_and_bags_are_kept():
         assert fold.train.must_groups.weights.tolist() == [7]
         assert next(iter(fold.train.cannot_groups)).tolist() == [6, 7]
         assert fold.train.bags is not None
-        held = dict(zip(map(tuple, fold.pairs.tolist()), fold.pair_weights, strict=True))
+        held_out = dict(zip(map(tuple, fold.pairs.tolist()), fold.pair_weights, strict=True))
         stated = {(0, 1): 2, (2, 3): 3, (0, 2): 4, (4, 6): 5}
-        assert {pair: stated[pair] for pair in held} == held
+        assert {pair: stated[pair] for pair in held_out} == held_out
 
 
 def test_the_same_seed_gives_the_same_folds():
@@ -72,8 +72,8 @@ def test_links_implied_by_a_chain_are_not_scored():
     hints = Supervision.from_links(5, must=[(0, 1)], cannot=[(1, 2), (0, 2)])
     by_pair = {}
     for fold in folds(hints, 3):
-        held = "must" if not len(fold.train.must) else "cannot"
-        by_pair.setdefault(held, []).append(fold.n_scored)
+        held_out = "must" if not len(fold.train.must) else "cannot"
+        by_pair.setdefault(held_out, []).append(fold.n_scored)
     assert by_pair == {"must": [1], "cannot": [0, 0]}
 
 
@@ -176,12 +176,12 @@ def test_held_out_labels_become_pairs_with_each_class():
     for fold in folds(hints, 3):
         known = fold.train.label_codes >= 0
         assert known.sum() == 4
-        held = set(np.flatnonzero(~known[:6]).tolist())
-        assert all({i, j} & held for i, j in fold.pairs.tolist())
+        held_out = set(np.flatnonzero(~known[:6]).tolist())
+        assert all({i, j} & held_out for i, j in fold.pairs.tolist())
         assert 6 not in fold.pairs
         np.testing.assert_array_equal(fold.together, np.diff(fold.pairs // 2, axis=1)[:, 0] == 0)
         assert len({tuple(pair) for pair in fold.pairs.tolist()}) == len(fold.pairs)
-        seen += sorted(held)
+        seen += sorted(held_out)
     assert sorted(seen) == [0, 1, 2, 3, 4, 5]
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.evaluation import HintInformation, compare_hints, pair_information, triplet_information
+from likewise.evaluation import HintInformation, compare_hints
+from likewise.evaluation._hint_information import pair_information, triplet_information
 from reference import information as twin
 
 

@@ -154,7 +154,9 @@ def test_one_standard_error_prefers_fewer_clusters():
     rows = [(5, 54), (2, 20), (4, 52)]
     assert choose_candidate(rows) == 0
     assert choose_candidate(rows, rule="one_standard_error") == 2
-    assert choose_candidate(rows, rule="one_standard_error", scoring=lambda held: held.right.mean()) == 2
+    assert (
+        choose_candidate(rows, rule="one_standard_error", scoring=lambda held_out: held_out.right.mean()) == 2
+    )
     with pytest.raises(ValueError, match="rule must be one of"):
         choose_candidate(rows, rule="simplest")
 
@@ -171,7 +173,7 @@ def test_candidates_within_one_standard_error_are_ties_the_simplest_first():
     assert search.cv_results_["tied"].tolist() == [True, False, True, True, False]
     assert search.best_index_ == 3  # the choice follows the rule
     assert search_presets([(5, 60), (4, 50)]).ties_.tolist() == [0]  # a perfect score has no error
-    own = search_presets([(5, 60), (4, 60), (4, 20)], scoring=lambda held: held.right.mean())
+    own = search_presets([(5, 60), (4, 60), (4, 20)], scoring=lambda held_out: held_out.right.mean())
     assert own.ties_.tolist() == [1, 0]
 
 

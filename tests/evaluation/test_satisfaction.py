@@ -46,8 +46,8 @@ LABELS = ["x", "x", "y", "y", "z"]
 def test_links_by_hand():
     got = link_satisfaction(LABELS, hints(5, must=[(0, 1), (1, 2)], cannot=[(2, 3), (0, 4), (1, 4)]))
     assert (got.n_must, got.n_must_kept, got.n_cannot, got.n_cannot_kept) == (2, 1, 3, 2)
-    assert got.broken_must.tolist() == [[1, 2]]
-    assert got.broken_cannot.tolist() == [[2, 3]]
+    assert got.violated_must.tolist() == [[1, 2]]
+    assert got.violated_cannot.tolist() == [[2, 3]]
     assert got.share == 3 / 5
     assert str(got) == "1 of 2 must-links and 2 of 3 cannot-links kept (60.0%)"
 
@@ -59,16 +59,16 @@ def test_groups_by_hand():
         LABELS, hints(5, must_groups=[(0, 1, 2, 3), (2, 3)], cannot_groups=[(0, 2, 4), (1, 2, 3)])
     )
     assert (got.n_must, got.n_must_kept, got.n_cannot, got.n_cannot_kept) == (7, 3, 6, 5)
-    assert (got.n_must_groups, got.n_broken_must_groups) == (2, 1)
-    assert (got.n_cannot_groups, got.n_broken_cannot_groups) == (2, 1)
-    assert len(got.broken_must) == len(got.broken_cannot) == 0
+    assert (got.n_must_groups, got.n_violated_must_groups) == (2, 1)
+    assert (got.n_cannot_groups, got.n_violated_cannot_groups) == (2, 1)
+    assert len(got.violated_must) == len(got.violated_cannot) == 0
     assert got.share == 8 / 13
 
 
 def test_no_links_are_all_satisfied():
     got = link_satisfaction(LABELS, hints(5))
     assert (got.n_must, got.n_cannot, got.share) == (0, 0, 1.0)
-    assert got.broken_must.shape == got.broken_cannot.shape == (0, 2)
+    assert got.violated_must.shape == got.violated_cannot.shape == (0, 2)
     assert triplet_satisfaction(LABELS, hints(5)).share == 1.0
 
 
@@ -109,11 +109,11 @@ def test_links_against_enumeration(problem):
     assert (got.n_must, got.n_cannot) == (len(must), len(cannot))
     assert got.n_must_kept == sum(labels[i] == labels[j] for i, j in must)
     assert got.n_cannot_kept == sum(labels[i] != labels[j] for i, j in cannot)
-    assert got.n_broken_must_groups == sum(len({labels[i] for i in g}) > 1 for g in stated["must_groups"])
-    assert got.n_broken_cannot_groups == sum(
+    assert got.n_violated_must_groups == sum(len({labels[i] for i in g}) > 1 for g in stated["must_groups"])
+    assert got.n_violated_cannot_groups == sum(
         len({labels[i] for i in g}) < len(g) for g in stated["cannot_groups"]
     )
-    assert [tuple(p) for p in got.broken_must] == [
+    assert [tuple(p) for p in got.violated_must] == [
         (i, j) for i, j in stated["must"] if labels[i] != labels[j]
     ]
 
@@ -124,7 +124,7 @@ def test_triplets_against_the_definition(problem):
     got = triplet_satisfaction(labels, hints(len(labels), triplets=triplets, answers=answers))
     kept = [twin.triplet_kept(labels, t, a) for t, a in zip(triplets, answers, strict=True)]
     assert (got.n_triplets, got.n_kept) == (len(kept), sum(kept))
-    assert got.broken.tolist() == [t for t, k in enumerate(kept) if not k]
+    assert got.violated.tolist() == [t for t, k in enumerate(kept) if not k]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_triplets_by_hand(triplet, true_answers):
 
 def test_neither_is_satisfied_by_three_equal_labels():
     got = triplet_satisfaction([5, 5, 5], hints(3, triplets=[(0, 1, 2)] * 4, answers=ANSWERS))
-    assert got.broken.tolist() == [0, 1, 2]
+    assert got.violated.tolist() == [0, 1, 2]
     assert str(got) == "1 of 4 triplets kept (25.0%)"
 
 
@@ -153,13 +153,13 @@ def test_links_and_groups_together():
         5, must=[(2, 1)], cannot=[(2, 3)], must_groups=[(0, 1, 2)], cannot_groups=[(0, 2, 4)]
     )
     got = link_satisfaction(LABELS, bundle)
-    # must: (1,2) broken, group x x y keeps 1 of 3; cannot: (2,3) broken, group x y z keeps all 3.
+    # must: (1,2) violated, group x x y keeps 1 of 3; cannot: (2,3) violated, group x y z keeps all 3.
     assert (got.n_must, got.n_must_kept, got.n_cannot, got.n_cannot_kept) == (4, 1, 4, 3)
-    assert (got.broken_must.tolist(), got.broken_cannot.tolist()) == ([[1, 2]], [[2, 3]])
+    assert (got.violated_must.tolist(), got.violated_cannot.tolist()) == ([[1, 2]], [[2, 3]])
     assert triplet_satisfaction(LABELS, bundle).n_triplets == 0
     triplets = Supervision.from_triplets(5, [(2, 0, 1), (4, 2, 3)], ["BC", "AB"])
     got = triplet_satisfaction(LABELS, triplets)
-    assert (got.n_kept, triplets.triplets[got.broken].tolist()) == (1, [[2, 3, 4]])
+    assert (got.n_kept, triplets.triplets[got.violated].tolist()) == (1, [[2, 3, 4]])
     assert scores(LABELS, LABELS, supervision=Supervision.from_links(5, [(0, 1)]), rows="touched").n_rows == 2
 
 

@@ -60,7 +60,8 @@ def test_consistency_by_hand():
     more = PETS.consistency(np.vstack([HELD, HELD[2:3]]))
     assert more.worst == [("animal", "cat", 2), ("cat", "kitten", 1)]
     assert (
-        str(more) == "40.0% of 5 rows are consistent; most often broken: 'cat' without 'animal', in 2 row(s)"
+        str(more)
+        == "40.0% of 5 rows are consistent; most often violated: 'cat' without 'animal', in 2 row(s)"
     )
     whole = PETS.consistency(CLOSED)
     assert (whole.consistent_rows, whole.violations.tolist(), whole.worst) == (1.0, [0, 0], [])
@@ -133,9 +134,9 @@ def test_close_equals_the_reference_and_is_idempotent_and_consistent(problem):
     closed = tree.close(Y)
     pairs = ancestors(tree)
     for before, after in zip(Y, closed, strict=True):
-        held = {name for name, has in zip(tree.names, before, strict=True) if has}
-        assert {name for name, has in zip(tree.names, after, strict=True) if has} == held | {
-            a for a, d in pairs if d in held
+        labels = {name for name, has in zip(tree.names, before, strict=True) if has}
+        assert {name for name, has in zip(tree.names, after, strict=True) if has} == labels | {
+            a for a, d in pairs if d in labels
         }
     np.testing.assert_array_equal(tree.close(closed), closed)
     assert tree.consistency(closed).consistent_rows == 1.0
@@ -147,7 +148,7 @@ def test_consistency_equals_the_reference(problem):
     tree, Y = problem
     found = tree.consistency(sparse.csr_array(Y))
     at = {name: k for k, name in enumerate(tree.names)}
-    broken = [[row[at[c]] and not row[at[p]] for p, c in tree.edges] for row in Y]
-    assert found.violations.tolist() == [sum(column) for column in zip(*broken, strict=True)] or not len(Y)
-    assert found.consistent_rows == (sum(not any(row) for row in broken) / len(Y) if len(Y) else 1.0)
+    violated = [[row[at[c]] and not row[at[p]] for p, c in tree.edges] for row in Y]
+    assert found.violations.tolist() == [sum(column) for column in zip(*violated, strict=True)] or not len(Y)
+    assert found.consistent_rows == (sum(not any(row) for row in violated) / len(Y) if len(Y) else 1.0)
     assert sum(count for *_, count in found.worst) == found.violations.sum()

@@ -135,7 +135,7 @@ def test_groups_equal_the_sum_over_their_pairs():
 
 def test_by_hand_a_must_link_moves_the_row_with_the_smaller_cost():
     # Rows at 0, 3, 10; centres at 0 and 10. Row 1 (at 3) must be with row 2 (at 10): in cluster 1 it costs
-    # 49, in cluster 0 it costs 9 and the broken link. With a constant penalty of 45 the link is kept.
+    # 49, in cluster 0 it costs 9 and the violated link. With a constant penalty of 45 the link is kept.
     X = np.array([[0.0], [3.0], [10.0]])
     hints = Supervision.from_links(3, must=[(1, 2)])
     for penalty, labels, energy in ((45.0, [1, 1], 49.0), (30.0, [0, 1], 39.0)):

@@ -94,7 +94,7 @@ def test_the_metric_step_is_the_papers_formula(diagonal, per_cluster):
     ]
     S = scatter(X, labels, centers, hints, 3, np.repeat(far, 3, axis=0))
     mass = np.bincount(labels, minlength=3)
-    if not per_cluster:  # pooled: both halves of a broken must-link go to the same metric
+    if not per_cluster:  # pooled: both halves of a violated must-link go to the same metric
         S, mass = S.sum(axis=0)[None], np.array([240])
     if diagonal:
         expected = mass[:, None] / np.stack([np.diag(s) for s in S])

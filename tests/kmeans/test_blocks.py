@@ -21,10 +21,10 @@ from likewise import (
     Supervision,
 )
 from likewise._compat import HAS_CALLBACKS
+from likewise._seeding import extend_seeds
 from likewise.backends import ArrayRows, MappedRows
 from likewise.datasets import MemmapRows, ParquetRows
 from likewise.kmeans._loop import NO_ROWS, sum_rows
-from likewise.seeding import extend_seeds
 from likewise.supervision import sample_links
 from reference.rows import PickledRows
 

@@ -124,14 +124,14 @@ def test_soft_links_are_weighed_by_hand():
     light = PCKMeans(2, must_weight=0.1, init=[[1.0], [11.0]]).fit(X, supervision=hints)
     assert light.labels_.tolist() == [0, 0, 1, 1]
     assert light.objective_ == pytest.approx(4 + 0.1 * 52)
-    assert light.violations_.broken_must.tolist() == [[1, 2]]
+    assert light.violations_.violated_must.tolist() == [[1, 2]]
     heavy = PCKMeans(2, must_weight=10, init=[[1.0], [11.0]]).fit(X, supervision=hints)
     assert heavy.labels_[1] == heavy.labels_[2]
     assert heavy.violations_.share == 1.0
 
 
 def test_penalties_do_not_depend_on_the_units():
-    # Without scaling the weights to the data, a quarter of the links is broken on raw wine.
+    # Without scaling the weights to the data, a quarter of the links is violated on raw wine.
     X, y = load_wine(return_X_y=True)
     hints = sample_links(y, 200, random_state=0)
     for cls in (PCKMeans, MPCKMeans):

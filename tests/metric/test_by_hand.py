@@ -113,14 +113,14 @@ def test_mmc_diagonal_divides_the_weight_between_columns():
         np.testing.assert_allclose(model.metric_.diagonal(), [9 / 25, 16 / 25], rtol=1e-5)
 
 
-def test_lsml_without_broken_comparisons_keeps_the_prior():
+def test_lsml_without_violated_comparisons_keeps_the_prior():
     hints = Supervision.from_triplets(4, [(0, 2, 1)], "AB")  # 0 is 1 from 2 and 4 from 1
     np.testing.assert_allclose(LSML().fit(X, supervision=hints).metric_, np.eye(2))
     prior = np.diag([1.0, 2.0])
     np.testing.assert_allclose(LSML(prior=prior).fit(X, supervision=hints).metric_, prior)
 
 
-def test_lsml_satisfies_a_broken_comparison():
+def test_lsml_satisfies_a_violated_comparison():
     free = LSML(gamma=1e-6).fit(X, supervision=TRIPLETS).distances(X)
     learned = LSML(gamma=1e4).fit(X, supervision=TRIPLETS)
     assert free[0, 1] == pytest.approx(4.0, rel=1e-3)

@@ -157,7 +157,7 @@ def test_links_that_contradict_one_another_give_a_warning_and_a_fit(name):
     assert ("weighed against one another" if weighs else "must-links win") in str(seen[0].message)
     if not weighs:
         assert model.violations_.n_must_kept == 2
-        assert model.violations_.broken_cannot.tolist()[0] == [0, 6]
+        assert model.violations_.violated_cannot.tolist()[0] == [0, 6]
 
 
 @pytest.mark.parametrize("name", ["components", "equivalence"])
@@ -179,10 +179,10 @@ def test_a_large_odd_cycle_with_two_classes_gives_finite_numbers():
         hints = Supervision.from_links(40, cannot=ring)
         model = check_fit(member("equivalence", 2, normalize=normalize), X, hints)
         assert model.n_approximate_ == 1
-        assert len(model.violations_.broken_cannot) == 1
+        assert len(model.violations_.violated_cannot) == 1
 
 
-def test_a_broken_link_always_gives_a_warning():
+def test_a_violated_link_always_gives_a_warning():
     ring = Supervision.from_links(40, cannot=[(i, (i + 1) % 21) for i in range(21)])
     with pytest.warns(ConvergenceWarning, match=r"20 of 21 .*too large to enumerate"):
         member("equivalence", 2).fit(X, supervision=ring)

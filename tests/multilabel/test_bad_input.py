@@ -72,10 +72,10 @@ def test_degenerate_input_gives_a_valid_result(model, name):
     assert np.isfinite(decision).all()
     assert ((shares >= 0) & (shares <= 1)).all()
     assert set(np.unique(labels)) <= {0, 1}
-    held = Y.mean(axis=0)
+    frequency = Y.mean(axis=0)
     if len(Y) > 1:
-        assert (labels[:, held == 0] == 0).all()
-        assert (labels[:, held == 1] == 1).all()
+        assert (labels[:, frequency == 0] == 0).all()
+        assert (labels[:, frequency == 1] == 1).all()
     for value in vars(model).values():
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
             assert np.isfinite(value).all()

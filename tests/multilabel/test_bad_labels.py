@@ -63,10 +63,10 @@ def test_degenerate_input_gives_a_valid_result(model, name):
         assert ((table >= 0) & (table <= 1)).all()
     np.testing.assert_allclose(completed[Y == 1], 1.0)
     assert set(np.unique(labels)) <= {0, 1}
-    held = Y.mean(axis=0)
+    frequency = Y.mean(axis=0)
     if len(Y) > 2:
-        assert (labels[:, held == 0] == 0).all()
-        assert (labels[:, held == 1] == 1).all()
+        assert (labels[:, frequency == 0] == 0).all()
+        assert (labels[:, frequency == 1] == 1).all()
     for value in (model.coef_, model.intercept_, model.missing_rates_, model.objective_history_):
         assert np.isfinite(value).all()
     assert 0 <= model.missing_rate_ <= 0.95

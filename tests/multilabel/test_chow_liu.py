@@ -100,16 +100,16 @@ def test_the_most_frequent_label_of_each_part_is_its_root():
 def test_sums_along_the_tree_are_sums_over_all_labellings(seed, k):
     rng = np.random.default_rng(seed)
     parents, order = random_parents(rng, k)
-    held = rng.random((2, 3, k))
-    shares = compute_marginals(held, parents, order)
-    log_p = np.log(np.stack([1 - held, held]))
+    given_parent = rng.random((2, 3, k))
+    shares = compute_marginals(given_parent, parents, order)
+    log_p = np.log(np.stack([1 - given_parent, given_parent]))
     best = find_tree_maximum(log_p, parents, order)
     every = twin.labellings(k)
     for i in range(3):
-        joint = np.array([twin.tree_joint(held[:, i], parents, y) for y in every])
+        joint = np.array([twin.tree_joint(given_parent[:, i], parents, y) for y in every])
         np.testing.assert_allclose(joint.sum(), 1)
         np.testing.assert_allclose(shares[i], joint @ every)
-        np.testing.assert_allclose(twin.tree_joint(held[:, i], parents, best[i]), joint.max())
+        np.testing.assert_allclose(twin.tree_joint(given_parent[:, i], parents, best[i]), joint.max())
 
 
 PETS = pd.DataFrame(
@@ -174,10 +174,10 @@ def test_the_most_probable_labelling_is_enumerated():
     X = rng.normal(size=(80, 2))
     Y = (X @ rng.normal(size=(2, 4)) + rng.normal(size=(80, 4)) > 0.3).astype(int)
     model = ChowLiuTree(prediction="map", threshold=0.01).fit(X, Y)
-    held, parents = expit(model._log_odds(X[:20])), model.hierarchy_.parents
+    given_parent, parents = expit(model._log_odds(X[:20])), model.hierarchy_.parents
     for i, found in enumerate(model.predict(X[:20])):
-        joint = [twin.tree_joint(held[:, i], parents, y) for y in twin.labellings(4)]
-        np.testing.assert_allclose(twin.tree_joint(held[:, i], parents, found), max(joint))
+        joint = [twin.tree_joint(given_parent[:, i], parents, y) for y in twin.labellings(4)]
+        np.testing.assert_allclose(twin.tree_joint(given_parent[:, i], parents, found), max(joint))
 
 
 @pytest.mark.parametrize(

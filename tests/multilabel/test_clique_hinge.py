@@ -208,9 +208,13 @@ def exclusive(n=400, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     scores = X + 0.3 * rng.normal(size=(n, 3))
-    held = scores > 0
+    positive = scores > 0
     return X, np.column_stack(
-        [held[:, 0] & (scores[:, 0] > scores[:, 1]), held[:, 1] & (scores[:, 1] >= scores[:, 0]), held[:, 2]]
+        [
+            positive[:, 0] & (scores[:, 0] > scores[:, 1]),
+            positive[:, 1] & (scores[:, 1] >= scores[:, 0]),
+            positive[:, 2],
+        ]
     ).astype(int)
 
 

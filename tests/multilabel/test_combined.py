@@ -49,8 +49,8 @@ def test_three_probabilities_by_hand():
 def test_weights_maximise_the_likelihood_of_records_with_gaps():
     rng = np.random.default_rng(0)
     odds = rng.normal(size=(6000, 1)) * 2
-    held = rng.random(6000) < expit(0.7 * odds[:, 0] - 1.0)
-    z = held & (rng.random(6000) < 0.6)
+    present = rng.random(6000) < expit(0.7 * odds[:, 0] - 1.0)
+    z = present & (rng.random(6000) < 0.6)
     np.testing.assert_allclose(
         _maximise_likelihood(odds, z, np.full(6000, 0.6), np.array([1.0, 0.0]), 1e-6), [0.7, -1.0], atol=0.15
     )

@@ -119,18 +119,18 @@ def test_the_posterior_equals_enumeration(seed, k, graph):
         np.full(k, 0.01),
     )
     X, Z = rng.normal(size=(4, 2)), (rng.random((4, k)) < 0.3).astype(np.uint8)
-    held = infer(model, X, Z)
+    posterior = infer(model, X, Z)
     total = 0.0
     for i, z in enumerate(Z):
         one, both, above, log_p = twin.graph_by_enumeration(
             model.hierarchy.parent_lists, model.compute_logits(X)[i], model.relaxations, z, 1 - model.rates
         )
-        np.testing.assert_allclose(held.one[i], one, atol=1e-8)
-        np.testing.assert_allclose(held.both[i], both, atol=1e-8)
-        np.testing.assert_allclose(held.above[i], above, atol=1e-8)
+        np.testing.assert_allclose(posterior.one[i], one, atol=1e-8)
+        np.testing.assert_allclose(posterior.both[i], both, atol=1e-8)
+        np.testing.assert_allclose(posterior.above[i], above, atol=1e-8)
         total += log_p
-    assert held.log_likelihood == pytest.approx(total)
-    assert compute_objective(model, held, 2.0) == pytest.approx(total - (model.coef**2).sum())
+    assert posterior.log_likelihood == pytest.approx(total)
+    assert compute_objective(model, posterior, 2.0) == pytest.approx(total - (model.coef**2).sum())
 
 
 # ---------------------------------------------------------------------- the loop

@@ -69,8 +69,8 @@ def test_gaps_hardly_change_thresholds(seed):
 def test_default_thresholds_come_from_classifiers_that_have_not_seen_the_row():
     data = make_label_tree(400, 5, missing_rate=0.3, random_state=0)
     model = LatentHierarchyClassifier().fit(data.X, data.Z)
-    held = infer(model._model, data.X, data.Z.astype(np.uint8))
-    chances, _ = cross_fit(data.X, data.Z.astype(np.uint8), model._model, held, 1.0, combine=True)
+    posterior = infer(model._model, data.X, data.Z.astype(np.uint8))
+    chances, _ = cross_fit(data.X, data.Z.astype(np.uint8), model._model, posterior, 1.0, combine=True)
     wanted = find_best_thresholds(chances, data.Z, model.missing_rates_)
     np.testing.assert_array_equal(model.thresholds_, wanted)
     seen = find_best_thresholds(model.predict_proba(data.X), data.Z, model.missing_rates_)

@@ -53,8 +53,8 @@ def fit_model(parents, missing_rate=0.2, n=400, seed=0):
 def test_literal_scores_are_sums_over_all_labellings(seed, k):
     model, X, Z = draw_model(np.random.default_rng(seed), k)
     logits, eps, keep = model.compute_logits(X), model.relaxations, 1 - model.rates
-    held = infer(model, X, Z)
-    found = compute_edge_scores(model, held, X, Z, L2, "literal")
+    posterior = infer(model, X, Z)
+    found = compute_edge_scores(model, posterior, X, Z, L2, "literal")
     wanted = np.zeros((k, k))
     for logit, z in zip(logits, Z, strict=True):
         _, one, both = twin.enumerate_posterior(model.hierarchy.parents, logit, eps, z, keep)
@@ -75,8 +75,10 @@ def test_literal_scores_are_sums_over_all_labellings(seed, k):
 def test_one_newton_step_of_the_intercept(seed):
     model, X, Z = draw_model(np.random.default_rng(seed), 3)
     logits = model.compute_logits(X)
-    held = infer(model, X, Z)
-    literal, moved = (compute_edge_scores(model, held, X, Z, L2, how) for how in ("literal", "intercept"))
+    posterior = infer(model, X, Z)
+    literal, moved = (
+        compute_edge_scores(model, posterior, X, Z, L2, how) for how in ("literal", "intercept")
+    )
     s = expit(logits)
     for p, c in ((0, 1), (2, 0)):
         together = twin.pair_sums(
@@ -86,8 +88,8 @@ def test_one_newton_step_of_the_intercept(seed):
         def step(slope, weight, s=s[:, c]):
             return 0.5 * slope**2 / (weight * s * (1 - s)).sum()
 
-        under_p = step(together - (held.one[:, p] * s[:, c]).sum(), held.one[:, p])
-        on_root = step((held.one[:, c] - s[:, c]).sum(), 1.0)
+        under_p = step(together - (posterior.one[:, p] * s[:, c]).sum(), posterior.one[:, p])
+        on_root = step((posterior.one[:, c] - s[:, c]).sum(), 1.0)
         assert moved[p, c] - literal[p, c] == pytest.approx(under_p - on_root, rel=1e-5, abs=1e-6)
 
 
@@ -100,8 +102,8 @@ def test_refitting_is_a_regression_on_the_rows_with_the_parent():
     Z = np.column_stack([p, c]).astype(np.uint8)
     eps = np.full(2, 1e-3)
     model = LatentHierarchyModel(LabelHierarchy(["p", "c"]), np.zeros((2, 2)), np.zeros(2), np.zeros(2), eps)
-    held = infer(model, X, Z)
-    found = compute_edge_scores(model, held, X, Z, L2, "profile")[0, 1]
+    posterior = infer(model, X, Z)
+    found = compute_edge_scores(model, posterior, X, Z, L2, "profile")[0, 1]
 
     def value(rows):
         fit = LogisticRegression(C=1 / L2, tol=1e-10).fit(X[rows], c[rows])
@@ -116,8 +118,10 @@ def test_refitting_is_a_regression_on_the_rows_with_the_parent():
 @pytest.mark.parametrize("seed", range(3))
 def test_on_a_star_refitting_favours_every_parent(seed):
     # The classifiers are optimal for the root, so only other parents can gain.
-    model, held, X, Z = fit_model(np.full(4, -1), seed=seed)
-    literal, moved, refitted = (compute_edge_scores(model, held, X, Z, L2, how) for how in STRUCTURE_STEPS)
+    model, posterior, X, Z = fit_model(np.full(4, -1), seed=seed)
+    literal, moved, refitted = (
+        compute_edge_scores(model, posterior, X, Z, L2, how) for how in STRUCTURE_STEPS
+    )
     off = ~np.eye(4, dtype=bool)
     assert (refitted - literal)[off].min() > -0.05
     assert (moved - literal)[off].min() > -0.05
@@ -127,8 +131,10 @@ def test_on_a_star_refitting_favours_every_parent(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_refitting_favours_rivals_of_the_current_parent(seed):
     parents = make_label_tree(400, 5, random_state=seed).parents
-    model, held, X, Z = fit_model(parents, seed=seed)
-    literal, refitted = (compute_edge_scores(model, held, X, Z, L2, how) for how in ("literal", "profile"))
+    model, posterior, X, Z = fit_model(parents, seed=seed)
+    literal, refitted = (
+        compute_edge_scores(model, posterior, X, Z, L2, how) for how in ("literal", "profile")
+    )
     for c, p in enumerate(parents):
         if p < 0:
             continue
@@ -138,8 +144,8 @@ def test_refitting_favours_rivals_of_the_current_parent(seed):
 
 
 def test_the_literal_step_never_leaves_the_star():
-    model, held, X, Z = fit_model(np.full(6, -1), n=800)
-    scores = compute_edge_scores(model, held, X, Z, L2, "literal")
+    model, posterior, X, Z = fit_model(np.full(6, -1), n=800)
+    scores = compute_edge_scores(model, posterior, X, Z, L2, "literal")
     assert find_best_tree(scores, allow_all_edges(6)).parents.tolist() == [-1] * 6
 
 

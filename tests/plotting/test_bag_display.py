@@ -15,7 +15,7 @@ from likewise import Supervision
 from likewise.exceptions import MissingDependencyError, SupervisionError
 from likewise.plotting import BagDisplay
 from likewise.plotting._bag_display import find_typical_rows
-from likewise.plotting._figure import BROKEN, NOISE, PALETTE
+from likewise.plotting._figure import NOISE, PALETTE, VIOLATED
 from likewise.tables import standardize_columns
 
 # Two clusters with several rows and two with one; the bag of the fifth row lacks its class.
@@ -66,9 +66,9 @@ def test_rows_that_contradict_their_bag_are_marked():
     display = draw_display()
     assert display.against_ == {"wren": [], "owl": [4]}
     grid = display.axes_[1]
-    red = [patch for patch in grid.patches if to_hex(patch.get_edgecolor()) == BROKEN.lower()]
+    red = [patch for patch in grid.patches if to_hex(patch.get_edgecolor()) == VIOLATED.lower()]
     assert len(red) == 1
-    assert [text.get_text() for text in grid.texts if text.get_color() == BROKEN] == ["r3"]
+    assert [text.get_text() for text in grid.texts if text.get_color() == VIOLATED] == ["r3"]
     assert "red: the bag is not labelled with the class" in grid.get_xlabel()
 
 

@@ -66,8 +66,8 @@ def test_scores_without_errors_are_drawn():
     y = np.repeat([0, 1], 10)
     X = y[:, None] * 5.0 + np.arange(20)[:, None] / 20
 
-    def share(held):
-        return held.right.mean()
+    def share(held_out):
+        return held_out.right.mean()
 
     search = HintSearchCV(
         KMeans(n_init=1, random_state=0), {"n_clusters": [2, 3]}, cv=2, random_state=0, scoring=share

@@ -16,7 +16,7 @@ from likewise import Supervision
 from likewise.exceptions import MissingDependencyError, SupervisionError
 from likewise.plotting import ClusterDisplay
 from likewise.plotting._cluster_display import project, select_links
-from likewise.plotting._figure import BROKEN, KEPT, MARKERS, NOISE, PALETTE
+from likewise.plotting._figure import KEPT, MARKERS, NOISE, PALETTE, VIOLATED
 
 X = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [5.0, 6.0]])
 LABELS = np.array([0, 0, 1, 1])
@@ -41,19 +41,19 @@ def test_points_and_links_are_drawn_once_each():
     np.testing.assert_array_equal(display.clusters_[1].get_offsets(), X[2:])
     assert {name: len(lines.get_segments()) for name, lines in display.links_.items()} == {
         "must": 1,
-        "broken must": 1,
+        "violated must": 1,
         "cannot": 2,
-        "broken cannot": 1,
+        "violated cannot": 1,
     }
-    np.testing.assert_array_equal(display.links_["broken must"].get_segments()[0], X[[1, 2]])
+    np.testing.assert_array_equal(display.links_["violated must"].get_segments()[0], X[[1, 2]])
     assert len(display.ax_.collections) == 6
     assert legend_of(display) == [
         "cluster 0 (2)",
         "cluster 1 (2)",
         "must-link (1)",
-        "broken must-link (1)",
+        "violated must-link (1)",
         "cannot-link (2)",
-        "broken cannot-link (1)",
+        "violated cannot-link (1)",
     ]
 
 
@@ -61,9 +61,9 @@ def test_lines_distinguish_kinds_and_violations():
     hints = Supervision.from_links(4, must=[(0, 1), (1, 2)], cannot=[(0, 3), (2, 3)])
     links = ClusterDisplay.from_predictions(X, LABELS, supervision=hints).links_
     for name, lines in links.items():
-        broken = name.startswith("broken")
-        assert to_hex(lines.get_color()[0]) == (BROKEN if broken else KEPT).lower()
-        assert (lines.get_linewidth()[0] > 2) == broken
+        violated = name.startswith("violated")
+        assert to_hex(lines.get_color()[0]) == (VIOLATED if violated else KEPT).lower()
+        assert (lines.get_linewidth()[0] > 2) == violated
         dashed = lines.get_linestyle()[0][1] is not None
         assert dashed == name.endswith("cannot")
 
@@ -128,7 +128,7 @@ def test_the_title_reports_omitted_links():
     labels[50:52] = [0, 1]  # breaks (50, 51)
     display = ClusterDisplay.from_predictions(rows, labels, supervision=hints, max_links=5, title="t")
     assert display.ax_.get_title() == "t\n5 of 30 links shown"
-    assert len(display.links_["broken must"].get_segments()) == 1
+    assert len(display.links_["violated must"].get_segments()) == 1
     assert len(display.links_["must"].get_segments()) == 4
 
 
@@ -161,8 +161,8 @@ def test_groups_are_drawn_as_stars_and_as_pairs():
     must, cannot = select_links(np.zeros(6), hints, 500)
     assert must.pairs.tolist() == [[0, 1], [0, 2]]
     assert cannot.pairs.tolist() == [[3, 4], [3, 5], [4, 5]]
-    assert not must.broken.any()
-    assert cannot.broken.all()
+    assert not must.violated.any()
+    assert cannot.violated.all()
     big = Supervision.from_links(2000, cannot_groups=[range(2000)])
     _, cannot = select_links(np.zeros(2000), big, 10)
     assert len(cannot.pairs) == 10
@@ -184,7 +184,7 @@ def test_violated_links_come_first():
     labels = np.array([0, 0, 0, 1, 1, 2, 3, 4, 4])
     must, cannot = select_links(labels, hints, 3)
     assert must.pairs.tolist() == [[0, 1], [2, 3]]
-    assert must.broken.tolist() == [False, True]
+    assert must.violated.tolist() == [False, True]
     assert cannot.pairs.tolist() == [[7, 8]]
 
 
@@ -257,7 +257,7 @@ def test_the_png_shows_the_colours(tmp_path):
     image = (imread(tmp_path / "p.png")[:, :, :3] * 255).round().astype(int)
     assert image.shape == (440, 640, 3)
     shades = {tuple(pixel) for pixel in image.reshape(-1, 3).tolist()}
-    for colour in (PALETTE[0], PALETTE[1], BROKEN):
+    for colour in (PALETTE[0], PALETTE[1], VIOLATED):
         assert tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5)) in shades
     assert len(shades) > 50
 

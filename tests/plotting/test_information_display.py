@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from likewise.evaluation import compare_hints, pair_information, triplet_information
+from likewise.evaluation import compare_hints
+from likewise.evaluation._hint_information import pair_information, triplet_information
 from likewise.plotting import InformationDisplay
 
 

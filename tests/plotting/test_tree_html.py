@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.hierarchy import LabelHierarchy
-from likewise.plotting import write_hierarchy_html
+from likewise.plotting import HierarchyDisplay
 from likewise.plotting._tree import make_hierarchy_page
 
 VOID = {"meta", "input", "br"}
@@ -52,7 +52,7 @@ EDGES = [("animal", "bird"), ("bird", "owl"), ("bird", "wren"), ("animal", "fish
 
 
 def test_the_page_is_nested_like_the_tree(tmp_path):
-    write_hierarchy_html(LabelHierarchy(NAMES, EDGES), tmp_path / "tree.html", title="Birds")
+    HierarchyDisplay(LabelHierarchy(NAMES, EDGES)).write_html(tmp_path / "tree.html", title="Birds")
     page = (tmp_path / "tree.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
     assert "<title>Birds</title>" in page
@@ -108,7 +108,7 @@ def test_any_names_give_a_page_with_one_script(names, data):
 
 
 def test_letters_that_cannot_be_written_do_not_break_the_page(tmp_path):
-    write_hierarchy_html(LabelHierarchy(["a\ud800b", "nul\x00"]), tmp_path / "odd.html")
+    HierarchyDisplay(LabelHierarchy(["a\ud800b", "nul\x00"])).write_html(tmp_path / "odd.html")
     page = (tmp_path / "odd.html").read_text(encoding="utf-8")
     assert "\x00" not in page
     assert len(Page(page).labels) == 2
@@ -130,4 +130,4 @@ def test_one_label_is_a_label():
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
-        write_hierarchy_html(LabelHierarchy(["a"]), tmp_path / "no" / "tree.html")
+        HierarchyDisplay(LabelHierarchy(["a"])).write_html(tmp_path / "no" / "tree.html")

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
+from likewise._seeding import HintedSubset
 from likewise.backends import as_rows
-from likewise.seeding import HintedSubset
 
 
 def nearest(X, weight, A, log_det, centers):
@@ -35,7 +35,7 @@ def all_links(hints):
 
 
 def link_energy(X, labels, hints, A, *, must_weight, cannot_weight, alpha, beta, reach):
-    """The cost of broken links; A has one (d, d) matrix and reach one number per cluster."""
+    """The cost of violated links; A has one (d, d) matrix and reach one number per cluster."""
     total = 0.0
     for i, j, w, is_cannot in all_links(hints):
         g, h = labels[i], labels[j]

@@ -115,8 +115,8 @@ def all_labellings(a, p, hints, *, prior_of="components"):
 def project(p, sizes, edges, penalty=None):
     """The q that minimises sum_u size_u KL(q_u || p_u) s.t. q_a(m) + q_b(m) <= 1, by a general solver.
 
-    With a penalty, a link may be broken at that price for each unit of what is too much. Returns q, and what
-    it costs.
+    With a penalty, a link may be violated at that price for each unit of what is too much. Returns q, and
+    what it costs.
     """
     n, m = p.shape
     n_slack = 0 if penalty is None else len(edges)

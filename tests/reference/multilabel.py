@@ -39,11 +39,11 @@ def labellings(k):
     return np.array(list(product((0, 1), repeat=k)))
 
 
-def tree_joint(held, parents, labelling):
-    """Probability of a labelling along a tree; held[p, k] is that of label k given its parent's value p."""
+def tree_joint(given_parent, parents, labelling):
+    """Probability of a labelling along a tree; given_parent[p, k] is that of label k if its parent is p."""
     chance = 1.0
     for k, p in enumerate(parents):
-        q = held[labelling[p] if p >= 0 else 0, k]
+        q = given_parent[labelling[p] if p >= 0 else 0, k]
         chance *= q if labelling[k] else 1.0 - q
     return chance
 
@@ -89,7 +89,7 @@ def inclusion_score(table, keep_p, keep_c, eps):
     seen_p, seen_c = table[1].sum() / n, table[:, 1].sum() / n
     pi_p, pi_c = seen_p / keep_p, seen_c / keep_c
     s = min((pi_c - (1 - pi_p) * eps) / pi_p, 1.0)
-    held = {
+    shares = {
         (1, 1): pi_p * s,
         (1, 0): pi_p * (1 - s),
         (0, 1): (1 - pi_p) * eps,
@@ -100,7 +100,7 @@ def inclusion_score(table, keep_p, keep_c, eps):
         if not table[a, b]:
             continue
         chance = 0.0
-        for (y_p, y_c), share in held.items():
+        for (y_p, y_c), share in shares.items():
             of_p = keep_p * y_p if a else 1 - keep_p * y_p
             of_c = keep_c * y_c if b else 1 - keep_c * y_c
             chance += share * of_p * of_c
@@ -113,13 +113,13 @@ def anchors(Z, parent_lists):
     """How many cells are certain, by a recorded label below them, and how many of these are recorded."""
     certain, found = np.zeros(Z.shape[1]), np.zeros(Z.shape[1])
     for row in Z:
-        held = set()
+        ancestors = set()
         waiting = [c for c in range(len(row)) if row[c]]
         while waiting:
-            above = set(parent_lists[waiting.pop()]) - held
-            held |= above
+            above = set(parent_lists[waiting.pop()]) - ancestors
+            ancestors |= above
             waiting += above
-        for c in held:
+        for c in ancestors:
             certain[c] += 1
             found[c] += row[c]
     return certain, found
@@ -148,10 +148,10 @@ def graph_by_enumeration(parent_lists, logit, eps, z, keep):
     """Return Q(y_c = 1), Q(y_c = 1 and all parents), Q(all parents), log P(z) of one row of a graph."""
     every = labellings(len(parent_lists))
     above = np.array([[all(y[p] for p in parents) for parents in parent_lists] for y in every])
-    held = np.where(above, expit(logit), eps)
+    present = np.where(above, expit(logit), eps)
     free = np.where(above, expit(-np.asarray(logit)), 1 - np.asarray(eps))
     seen = np.where(every, np.where(z, keep, 1 - keep), 1 - np.asarray(z))
-    joint = np.prod(np.where(every, held, free) * seen, axis=1)
+    joint = np.prod(np.where(every, present, free) * seen, axis=1)
     q = joint / joint.sum()
     return q @ every, q @ (every * above), q @ above, np.log(joint.sum())
 

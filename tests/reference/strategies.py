@@ -11,7 +11,7 @@ import numpy as np
 
 from likewise import Supervision
 from likewise.active import InterviewState, Question
-from likewise.bayesian import best_pairs, score_triplets
+from likewise.bayesian._pair_scores import best_pairs, score_triplets
 
 
 def line(*points):

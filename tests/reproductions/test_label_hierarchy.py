@@ -26,8 +26,8 @@ def make_rows_with_gaps(n=240):
     """Rows whose two labels, of which one includes the other, both lack some."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 3))
-    held = np.column_stack([X[:, 0] > -0.5, (X[:, 0] > -0.5) & (X[:, 1] > 0), X[:, 2] > 0.5])
-    recorded = held & (rng.random(held.shape) >= 0.2)
+    true_labels = np.column_stack([X[:, 0] > -0.5, (X[:, 0] > -0.5) & (X[:, 1] > 0), X[:, 2] > 0.5])
+    recorded = true_labels & (rng.random(true_labels.shape) >= 0.2)
     split = np.where(np.arange(n) % 3 == 0, "test", "train")
     return SimpleNamespace(X=X, Y=recorded, label_names=("animal", "bird", "new"), split=split)
 
@@ -108,11 +108,11 @@ def test_draws_lose_labels_at_the_noise_and_more_at_a_higher_one(run):
     low, high = (run.ex.draw_problem("tree15", noise, 3) for noise in (0.1, 0.4))
     problem = run.ex.SETS["tree15"].make(3)
     rng = np.random.default_rng(3)
-    held = problem.Y[rng.permutation(len(problem.X))[:2000]]
+    true_labels = problem.Y[rng.permutation(len(problem.X))[:2000]]
     assert (high.Z.to_numpy() <= low.Z.to_numpy()).all()
-    assert (low.Z.to_numpy() <= held).all()
+    assert (low.Z.to_numpy() <= true_labels).all()
     for trial, noise in ((low, 0.1), (high, 0.4)):
-        assert 1 - trial.Z.to_numpy().sum() / held.sum() == pytest.approx(noise, abs=0.02)
+        assert 1 - trial.Z.to_numpy().sum() / true_labels.sum() == pytest.approx(noise, abs=0.02)
         np.testing.assert_allclose(trial.X.mean(axis=0), 0, atol=1e-9)
     np.testing.assert_array_equal(low.Y_test, high.Y_test)  # which has no gaps
     assert problem.hierarchy.consistency(low.Y_test).consistent_rows == 1

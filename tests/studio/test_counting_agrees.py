@@ -59,7 +59,7 @@ names = st.tuples(st.just("name"), people, st.just({"item": "a", "name": "owls"}
 events = st.lists(st.one_of(answers, answers, undos, undos, skips, marks, names), max_size=9).map(number)
 
 
-def find_standing(events):
+def find_not_undone(events):
     """Return the seqs of the events that no undo takes back, unless it was taken back: the definition."""
     undone = set()
     for event in reversed(events):
@@ -70,18 +70,18 @@ def find_standing(events):
 
 def find_counted(events):
     """Return the seqs of the answers that count: a person's last to each question, without practice."""
-    standing = find_standing(events)
+    not_undone = find_not_undone(events)
     last = {
         (event.person, event.body["kind"], frozenset(event.body["items"])): event.seq
         for event in events
-        if event.kind == "answer" and event.seq in standing and event.body["source"] != "practice"
+        if event.kind == "answer" and event.seq in not_undone and event.body["source"] != "practice"
     }
     return sorted(last.values())
 
 
 @given(events, st.integers(0, 9))
 def test_service_worker_export_and_study_agree(events, at):
-    standing, counted = find_standing(events), find_counted(events)
+    not_undone, counted = find_not_undone(events), find_counted(events)
     log = LiveEventLog()
     log.extend(events[:at])
     log.extend(events)
@@ -90,24 +90,24 @@ def test_service_worker_export_and_study_agree(events, at):
     for person in (1, 2):
         theirs = [event.seq for event in events if event.person == person]
         assert log.count_answers(person) == len(set(theirs) & set(counted))
-    assert [event.seq for event in log.get_standing("answer", "skip", "name", "undo")] == [
-        seq for seq in standing if events[seq - 1].kind not in ("confirm", "again")
+    assert [event.seq for event in log.get_not_undone("answer", "skip", "name", "undo")] == [
+        seq for seq in not_undone if events[seq - 1].kind not in ("confirm", "again")
     ]
 
     ledger = Ledger(ROW_OF)
     ledger.tell(events)
-    assert [voice.seq for voice in ledger.get_standing().voices] == counted
-    skipped = [event.seq for event in events if event.kind == "skip" and event.seq in standing]
-    assert len(ledger.get_standing().skipped) == len(skipped)
+    assert [voice.seq for voice in ledger.get_counted_replies().voices] == counted
+    skipped = [event.seq for event in events if event.kind == "skip" and event.seq in not_undone]
+    assert len(ledger.get_counted_replies().skipped) == len(skipped)
 
     snapshot = Snapshot({}, tuple(events))
     assert [event.seq for event in snapshot.answers] == counted
-    assert [event.seq for event in snapshot.log.get_standing("skip")] == skipped
+    assert [event.seq for event in snapshot.log.get_not_undone("skip")] == skipped
     table = make_answers_table(snapshot).columns
     assert [seq for seq, undone in zip(table["seq"], table["undone"], strict=True) if not undone] == [
-        event.seq for event in events if event.kind == "answer" and event.seq in standing
+        event.seq for event in events if event.kind == "answer" and event.seq in not_undone
     ]
-    done = {event.seq for event in events if event.kind == "answer" and event.seq in standing}
+    done = {event.seq for event in events if event.kind == "answer" and event.seq in not_undone}
     progress = [find_progress(person, events)[0] for person in (1, 2)]
     assert {int(question) for answers in progress for question in answers} == done
 
@@ -119,7 +119,7 @@ def test_the_server_implies_what_follows_from_the_answers_of_the_worker(events):
         log.extend([event])
         ledger.tell([event])
         log.count_joined()  # computed after each event, so that nothing is left to the end
-    for voice in ledger.get_standing().voices:
+    for voice in ledger.get_counted_replies().voices:
         known.add([IDS[row] for row in voice.reply.question.rows], str(voice.reply.answer))
     assert log.count_joined() == known.count_joined()
     for pair in combinations(IDS, 2):
@@ -142,7 +142,7 @@ def test_an_interview_and_its_import_agree_with_the_studio(tmp_path_factory, eve
         history.append(Event(event.kind, question, None if word is None else Reply(question, word, str(at))))
         entries.append({"event": event.kind, "annotator": str(at), **event.body})
     counted = [
-        at for at, event in enumerate(kept) if event.kind == "answer" and event.seq in find_standing(kept)
+        at for at, event in enumerate(kept) if event.kind == "answer" and event.seq in find_not_undone(kept)
     ]
 
     interview = Interview([[0.0], [1.0], [2.0], [3.0]])
@@ -161,7 +161,7 @@ def test_an_undone_undo_brings_the_answer_back_everywhere():
     log, ledger = LiveEventLog(), Ledger(ROW_OF)
     log.extend(events)
     ledger.tell(events)
-    assert log.count_answers() == len(ledger.get_standing().voices) == 1
+    assert log.count_answers() == len(ledger.get_counted_replies().voices) == 1
     assert len(Snapshot({}, tuple(events)).answers) == 1
     assert log.is_implied(QueuedQuestion("q", "pair", ("b", "a")))
 
@@ -173,5 +173,5 @@ def test_an_undo_of_itself_or_of_a_later_event_has_no_effect_anywhere(of):
     log, ledger = LiveEventLog(), Ledger(ROW_OF)
     log.extend(events)
     ledger.tell(events)
-    assert log.count_answers() == len(ledger.get_standing().voices) == 2
+    assert log.count_answers() == len(ledger.get_counted_replies().voices) == 2
     assert len(Snapshot({}, tuple(events)).answers) == 2

@@ -12,7 +12,7 @@ from likewise.exceptions import FileFormatError, StoreError
 from likewise.studio import _earlier_answers
 from likewise.studio.exports import Snapshot, build_hints, export_bytes
 from likewise.studio.imports import import_answers
-from likewise.studio.jobs.brain import Brain
+from likewise.studio.jobs.analysis import ProjectAnalysis
 from likewise.studio.records import Settings
 from likewise.studio.store import open_store
 from likewise.supervision import Supervision, write_hints
@@ -46,9 +46,9 @@ def labels_by(store, ids=IDS):
     rows = np.array(
         [[0.0, k / len(ids)] if k < len(ids) // 2 else [9.0, k / len(ids)] for k in range(len(ids))]
     )
-    brain = Brain(rows, ids, SETTINGS)
-    brain.tell(Snapshot.from_store(store).events)
-    return brain.make_picture().labels.tolist()
+    analysis = ProjectAnalysis(rows, ids, SETTINGS)
+    analysis.tell(Snapshot.from_store(store).events)
+    return analysis.make_picture().labels.tolist()
 
 
 # ---------------------------------------------------------------------- round trips
@@ -125,10 +125,10 @@ def test_the_labels_of_an_export_come_back_as_groups_and_names(tmp_path, store, 
     ann.answer("a1", "b1", answer="DIFFERENT")
     ann.name_group("b1", "owls")
     snapshot = Snapshot.from_store(store)
-    brain = Brain(X, IDS, SETTINGS)
-    brain.tell(snapshot.events)
+    analysis = ProjectAnalysis(X, IDS, SETTINGS)
+    analysis.tell(snapshot.events)
     path = tmp_path / f"labels.{format}"
-    path.write_bytes(export_bytes("labels", snapshot, IDS, brain.make_picture(), format=format))
+    path.write_bytes(export_bytes("labels", snapshot, IDS, analysis.make_picture(), format=format))
     (tmp_path / "two").mkdir()
     with open_project_store(make(tmp_path / "two")) as two:
         with pytest.raises(FileFormatError, match="turn guesses into facts"):

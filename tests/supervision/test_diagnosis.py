@@ -70,7 +70,7 @@ def test_informativeness_counts_what_a_clustering_gets_wrong():
     assert hints.diagnose(labels=[0, 0, 0, 1, 1, 1]).informativeness == 0.5
     assert hints.diagnose(labels=list("aabccd")).informativeness == 0.25
     groups = Supervision.from_links(6, must_groups=[[0, 1, 2, 3]], cannot_groups=[[3, 4, 5]])
-    # Of 6 must pairs 0-3, 1-3 and 2-3 are broken; of 3 cannot pairs all.
+    # Of 6 must pairs 0-3, 1-3 and 2-3 are violated; of 3 cannot pairs all.
     assert groups.diagnose(labels=[0, 0, 0, 1, 1, 1]).informativeness == 6 / 9
     assert Supervision.empty(6).diagnose(labels=[0] * 6).informativeness is None
 

@@ -13,12 +13,14 @@ from likewise.active._evidence import Suspect as Suspect
 from likewise.active._evidence import build_supervision as build_supervision
 from likewise.active._interview import Interview
 from likewise.active._pool import Pool
-from likewise.active._questions import Answer, OddOne, Piles, Question, Reply
+from likewise.active._questions import Answer, Question, Reply
 from likewise.active._questions import Key as Key
+from likewise.active._questions import OddOne as OddOne
+from likewise.active._questions import Piles as Piles
 from likewise.active._simulate import Oracle, compare, simulate
 from likewise.active._state import InterviewState, Strategy
 from likewise.active._state import check_rows as check_rows
-from likewise.active._stopping import AdviceReason as AdviceReason
+from likewise.active._stopping import AdviceCode as AdviceCode
 from likewise.active._stopping import Outlook as Outlook
 from likewise.active._stopping import compute_changed_share as compute_changed_share
 from likewise.active.strategies import (
@@ -52,9 +54,7 @@ __all__ = [
     "MinMax",
     "NodeUncertainty",
     "NormalizedPointUncertainty",
-    "OddOne",
     "Oracle",
-    "Piles",
     "Pool",
     "ProbabilisticKNN",
     "Question",

@@ -411,7 +411,7 @@ class Interview:
             The event that no longer counts.
         """
         wanted = None if question is None else question.key
-        for at in reversed(self._log.find_standing("answer", "skip")):
+        for at in reversed(self._log.find_not_undone("answer", "skip")):
             event = self._log[at]
             if wanted is None or event.question.key == wanted:
                 self._undo_event(at)
@@ -420,7 +420,7 @@ class Interview:
         raise SupervisionError(f"there is no answer{which} to undo.")
 
     def _undo_event(self, at: int) -> None:
-        if at not in self._log.find_standing("answer", "skip"):
+        if at not in self._log.find_not_undone("answer", "skip"):
             raise SupervisionError(f"event {at} is not an answer or skip that still counts.")
         self._record(Event("undo", self._log[at].question, undoes=at))
 
@@ -777,7 +777,7 @@ class Interview:
 
     def _get_current_events(self) -> list[Event]:
         """Return the answers and skips that were not undone."""
-        return self._log.get_standing("answer", "skip")
+        return self._log.get_not_undone("answer", "skip")
 
     def _get_answered_keys(self) -> frozenset[Key]:
         """Return the keys of the questions that were answered or skipped."""

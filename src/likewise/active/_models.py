@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from likewise.active._state import Knowledge, Strategy
-from likewise.base import describe_too_few_clusters, integer, real, warn_caller
+from likewise.base import Rule, describe_too_few_clusters, warn_caller
 from likewise.exceptions import LikewiseError, TooFewClustersWarning, UnsupportedSupervisionError
 from likewise.supervision import Closure, Supervision
 from likewise.supervision.cliques import Edges, find_clique
@@ -23,7 +23,7 @@ _KEPT_FITS = 32  # enough for the last ten answers and for five-fold cross-valid
 
 def check_integer(name: str, value: Any, *, low: int) -> int:
     """Check that a value is an integer of at least `low`."""
-    rule = integer(low)
+    rule = Rule.integer(low)
     if not rule.holds(value):
         raise ValueError(f"Interview: {name} must be {rule.expected}, got {value!r}.")
     return int(value)
@@ -75,7 +75,7 @@ def check_errors(errors: Any) -> float | str:
     """Check the parameter `errors` of an interview: an error rate or "learn"."""
     if isinstance(errors, str) and errors == "learn":
         return errors
-    if not real(0).holds(errors):
+    if not Rule.real(0).holds(errors):
         raise ValueError(
             f"Interview: errors must be 'learn' or a number from 0 to below 0.5, got {errors!r}."
         )

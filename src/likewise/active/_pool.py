@@ -25,7 +25,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from likewise.active._state import check_rows
 from likewise.backends import Block, Rows, as_rows, draw_rows, get_n_threads, is_distributed
 from likewise.backends.neighbors import Search, find_near_rows
-from likewise.base import Rule, check_finite, check_parameters, choice, integer, real
+from likewise.base import Rule, check_finite, check_parameters
 
 if TYPE_CHECKING:
     from likewise._typing import MatrixLike
@@ -45,12 +45,12 @@ _LOOKED_AT = 2_000_000
 # An interview about more rows uses a pool by default: fitting a model to all rows would take long.
 LARGE = 100_000
 _RULES: dict[str, Rule] = {
-    "size": integer(2),
-    "sample": integer(2),
-    "every": integer(1),
-    "doubtful": Rule("a number from 0 to 1", lambda v: real(0).holds(v) and v <= 1),
-    "n_neighbors": integer(1),
-    "neighbor_search": choice("cells", "exact", "approximate"),
+    "size": Rule.integer(2),
+    "sample": Rule.integer(2),
+    "every": Rule.integer(1),
+    "doubtful": Rule("a number from 0 to 1", lambda v: Rule.real(0).holds(v) and v <= 1),
+    "n_neighbors": Rule.integer(1),
+    "neighbor_search": Rule.choice("cells", "exact", "approximate"),
 }
 
 

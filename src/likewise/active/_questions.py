@@ -16,7 +16,7 @@ import numpy as np
 
 from likewise._reasons import Reason
 from likewise._repr_html import render_table
-from likewise.base import real
+from likewise.base import Rule
 from likewise.exceptions import SupervisionError
 
 QuestionKind = Literal["pair", "triplet", "odd", "piles"]
@@ -474,7 +474,7 @@ class Reply:
                     f"time must be a datetime or a string such as 2026-03-09T12:00:00, got {self.time!r}."
                 ) from error
         if self.seconds is not None:
-            if not real(0).holds(self.seconds):
+            if not Rule.real(0).holds(self.seconds):
                 raise SupervisionError(f"seconds must be a number of at least 0, got {self.seconds!r}.")
             object.__setattr__(self, "seconds", float(self.seconds))
 

@@ -28,7 +28,7 @@ from likewise.active._interview import Interview
 from likewise.active._questions import AnswerValue, Question, Reply
 from likewise.active._state import check_rows
 from likewise.active.strategies import DEFAULT, make_model, make_strategy
-from likewise.base import Rule, Warned, choice, either, integer, repeat_warnings, warn_caller
+from likewise.base import Rule, Warned, repeat_warnings, warn_caller
 from likewise.exceptions import LikewiseError, OracleError, SupervisionError
 from likewise.supervision import Supervision
 
@@ -121,7 +121,7 @@ def simulate(
     (True, 1.0, True)
     """
     classes = check_y_true(y_true, interview.n_samples)
-    rules = {"budget": either(integer(0), choice(None)), "every": integer(1)}
+    rules = {"budget": Rule.either(Rule.integer(0), Rule.choice(None)), "every": Rule.integer(1)}
     _check_arguments("simulate", rules, locals())
     check_oracle(oracle)
     n_answers: list[int] = []
@@ -284,11 +284,11 @@ def compare(
     ([0, 4, 8, 12], (3, 4))
     """
     rules = {
-        "budget": either(integer(0), choice(None)),
-        "repeats": integer(1),
-        "every": integer(1),
-        "random_state": integer(0),
-        "n_clusters": either(integer(2), choice(None)),
+        "budget": Rule.either(Rule.integer(0), Rule.choice(None)),
+        "repeats": Rule.integer(1),
+        "every": Rule.integer(1),
+        "random_state": Rule.integer(0),
+        "n_clusters": Rule.either(Rule.integer(2), Rule.choice(None)),
     }
     _check_arguments("compare", rules, locals())
     rows = check_rows(X)

@@ -31,7 +31,7 @@ _CONTRADICT = 0.3  # the initial clusters usually get at least this proportion o
 _WORSE = 0.05  # tolerated loss of accuracy, because few answers are held out
 
 
-AdviceReason = Literal[
+AdviceCode = Literal[
     "",
     "finished",
     "early",
@@ -86,12 +86,12 @@ class Outlook:
         quality would not help.
     advice : str
         A sentence with the recommendation and its reason.
-    reason : str, default=""
-        The reason as one word, for programs: "finished" (nothing left to ask), "early" (too few answers),
-        "unsure" (all of the last answers), "no model", "one-sided" (no answer separates rows), "disagreement"
-        (of the answers with the rows or with one another), "worse" (than before the first answer), "changing"
-        (labels), "untested" (too few answers to hold out), "quality" (of the answers is too poor),
-        "inaccurate", "uncertain" (accuracy) or "settled".
+    advice_code : str, default=""
+        The reason of the advice as one word, for programs: "finished" (nothing left to ask), "early" (too few
+        answers), "unsure" (all of the last answers), "no model", "one-sided" (no answer separates rows),
+        "disagreement" (of the answers with the rows or with one another), "worse" (than before the first
+        answer), "changing" (labels), "untested" (too few answers to hold out), "quality" (of the answers is
+        too poor), "inaccurate", "uncertain" (accuracy) or "settled".
     start_accuracy : float, optional
         The proportion of the same answers that the clusters before the first answer predict correctly.
     error_rate : float, optional
@@ -120,7 +120,7 @@ class Outlook:
     n_held_out: int
     worth_asking: bool
     advice: str
-    reason: AdviceReason = ""
+    advice_code: AdviceCode = ""
     start_accuracy: float | None = None
     error_rate: float | None = None
     error_interval: tuple[float, float] | None = None
@@ -158,11 +158,11 @@ def compute_outlook(interview: Interview, last: int) -> Outlook:
         error_interval=None if rate is None else (rate.low, rate.high),
         n_suspects=n_suspects,
     )
-    worth, reason, advice = _advise(interview, found, last)
-    return replace(found, worth_asking=worth, advice=advice, reason=reason)
+    worth, code, advice = _advise(interview, found, last)
+    return replace(found, worth_asking=worth, advice=advice, advice_code=code)
 
 
-def _advise(interview: Interview, seen: Outlook, last: int) -> tuple[bool, AdviceReason, str]:
+def _advise(interview: Interview, seen: Outlook, last: int) -> tuple[bool, AdviceCode, str]:
     """Return whether more questions are worthwhile, the reason, and a sentence with both."""
     replies = interview.replies
     if seen.question is None:

@@ -2,7 +2,7 @@
 
 :func:`as_rows` returns any of them as :class:`Rows`. An estimator needs three operations: sum a function over
 blocks of rows (:meth:`Rows.sum`), take a small number of rows (:meth:`Rows.take`), and compute a label or
-other output for every row (:meth:`Rows.produce`). Values that a fit stores for each row are a
+other output for every row (:meth:`Rows.map_rows`). Values that a fit stores for each row are a
 :class:`Column`.
 """
 
@@ -22,5 +22,5 @@ from likewise.backends._rows import get_n_threads as get_n_threads
 from likewise.backends._rows import get_ones as get_ones
 from likewise.backends._rows import get_scratch as get_scratch
 from likewise.backends._rows import is_distributed as is_distributed
-from likewise.backends._rows import map_blocks as map_blocks
+from likewise.backends._rows import open_thread_map as open_thread_map
 from likewise.backends._rows import split_rows as split_rows

@@ -370,7 +370,7 @@ class DaskRows(Rows):
         asked = [(part, column.dtype.str, renumber) for part in filled]
         return self._as_array(self._submit_tasks("labels", _worker.join_parts, asked), column.dtype)
 
-    def produce(self, work: Callable[[np.ndarray], np.ndarray], dtype: Any, width: int | None = None) -> Any:
+    def map_rows(self, work: Callable[[np.ndarray], np.ndarray], dtype: Any, width: int | None = None) -> Any:
         dtype = np.dtype(dtype)
         sent = cloudpickle.dumps((work, *self._functions))
         asked = [

@@ -59,7 +59,7 @@ def split_rows(n_rows: int, block_rows: int | None = None) -> list[slice]:
 
 
 @contextmanager
-def map_blocks(threads: int) -> Iterator[Callable[[Callable[[B], T], list[B]], Iterator[T]]]:
+def open_thread_map(threads: int) -> Iterator[Callable[[Callable[[B], T], list[B]], Iterator[T]]]:
     """Yield a ``map`` over blocks that keeps their order, on `threads` threads."""
     if threads == 1:
         yield map
@@ -158,7 +158,7 @@ class LocalColumn(Column):
     """A column in this process: one array, one array for each block, or none (computed at each use)."""
 
     parts: Sequence[np.ndarray | None]
-    held: np.ndarray | None
+    values: np.ndarray | None
     made: list[bool]
 
     def get_part(self, number: int, block: Block, overwrite: bool) -> np.ndarray | None:
@@ -331,8 +331,8 @@ class Rows(ABC):
         if width is not None:
             parts = [np.empty((width, rows.stop - rows.start), dtype=dtype) for rows in self.blocks]
             return LocalColumn(recipe, parts, None, [False] * len(parts))
-        held = self._allocate(np.dtype(dtype))
-        return LocalColumn(recipe, [held[rows] for rows in self.blocks], held, [False] * len(self.blocks))
+        values = self._allocate(np.dtype(dtype))
+        return LocalColumn(recipe, [values[rows] for rows in self.blocks], values, [False] * len(self.blocks))
 
     def _allocate(self, dtype: np.dtype) -> np.ndarray:
         return np.empty(self.shape[0], dtype=dtype)
@@ -373,7 +373,7 @@ class Rows(ABC):
             The result for one block.
         """
         numbers = range(len(self.blocks)) if only is None else only
-        with map_blocks(self.threads) as each:
+        with open_thread_map(self.threads) as each:
             yield from each(lambda number: self._visit_block(number, work, column, overwrite), list(numbers))
         if column is not None and new_recipe is not None:
             column.recipe = new_recipe
@@ -431,15 +431,15 @@ class Rows(ABC):
             The values, which the caller owns; a Dask array for rows on a cluster.
         """
         assert isinstance(column, LocalColumn)
-        assert column.held is not None
+        assert column.values is not None
         if not all(column.made):
             self.sum(attrgetter("rows.start"), column)  # any work: the pass computes the column
         if renumber is not None:
             for rows in self.blocks:
-                column.held[rows] = renumber[column.held[rows]]
-        return column.held
+                column.values[rows] = renumber[column.values[rows]]
+        return column.values
 
-    def produce(self, work: Callable[[np.ndarray], np.ndarray], dtype: Any, width: int | None = None) -> Any:
+    def map_rows(self, work: Callable[[np.ndarray], np.ndarray], dtype: Any, width: int | None = None) -> Any:
         """Compute an output for every row, block by block.
 
         Parameters
@@ -557,9 +557,9 @@ class ArrayRows(Rows):
             column.recipe = new_recipe
         return total
 
-    def produce(self, work: Callable[[np.ndarray], np.ndarray], dtype: Any, width: int | None = None) -> Any:
+    def map_rows(self, work: Callable[[np.ndarray], np.ndarray], dtype: Any, width: int | None = None) -> Any:
         if len(self.blocks) != 1:
-            return super().produce(work, dtype, width)
+            return super().map_rows(work, dtype, width)
         return np.array(work(self._X), dtype=dtype, order="C")
 
 

@@ -2,6 +2,5 @@
 
 from likewise.bayesian._bayesian_clustering import BayesianClustering
 from likewise.bayesian._pair_scores import BestPairs as BestPairs
-from likewise.bayesian._pair_scores import best_pairs, score_triplets
 
-__all__ = ["BayesianClustering", "best_pairs", "score_triplets"]
+__all__ = ["BayesianClustering"]

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from likewise._compat import check_random_state, with_callbacks
 from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
-from likewise.base import FitProgress, HintedClusterer, Rule, choice, integer, real
+from likewise.base import FitProgress, HintedClusterer, Rule
 from likewise.bayesian._answer_network import LOUDEST, AnswerNetwork
 from likewise.bayesian._pair_scores import BestPairs, Criterion, best_pairs, score_triplets
 from likewise.bayesian._particles import (
@@ -169,20 +169,20 @@ class BayesianClustering(HintedClusterer):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links", "triplets"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "n_clusters": integer(1),
-        "precision": real(0, strict=True),
-        "tau": real(0),
-        "balance": real(0),
+        "n_clusters": Rule.integer(1),
+        "precision": Rule.real(0, strict=True),
+        "tau": Rule.real(0),
+        "balance": Rule.real(0),
         "epsilon": Rule(
-            "a number above 0 and below 0.5", lambda v: real(0, strict=True).holds(v) and v < 0.5
+            "a number above 0 and below 0.5", lambda v: Rule.real(0, strict=True).holds(v) and v < 0.5
         ),
-        "intercept": choice(True, False),
-        "n_particles": integer(1),
-        "n_moves": integer(0),
-        "n_init": integer(1),
-        "max_iter": integer(1),
-        "tol": real(0),
-        "warm_start": choice(True, False),
+        "intercept": Rule.choice(True, False),
+        "n_particles": Rule.integer(1),
+        "n_moves": Rule.integer(0),
+        "n_init": Rule.integer(1),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0),
+        "warm_start": Rule.choice(True, False),
     }
 
     def __init__(
@@ -465,7 +465,9 @@ class BayesianClustering(HintedClusterer):
         rows: Any = None,
         cycles: bool = False,
     ) -> BestPairs:
-        """Find the most informative pairs of rows of the fit; see :func:`best_pairs`.
+        """Find the most informative pairs of rows of the fit, among all pairs.
+
+        The information is eq. (4.7) of Pei (2017), the uncertainty eq. (4.6). The result is exact.
 
         Parameters
         ----------
@@ -507,7 +509,7 @@ class BayesianClustering(HintedClusterer):
         return BestPairs(rows[found.pairs], found.scores, found.n_scored)
 
     def triplet_scores(self, triplets: Any, *, criterion: Criterion = "info") -> np.ndarray:
-        """Score triplets of rows of the fit by the value of their answers; see :func:`score_triplets`.
+        """Score triplets of rows of the fit by the value of their answers.
 
         Rows that are connected by answers are scored as if their clusters were independent given the weights.
 

@@ -38,7 +38,7 @@ class BestPairs:
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.bayesian import best_pairs
+    >>> from likewise.bayesian._pair_scores import best_pairs
     >>> found = best_pairs(np.full((1, 3, 2), 0.5), 2, criterion="uncertain")
     >>> found.pairs.tolist(), found.scores.round(2).tolist()
     ([[0, 1], [0, 2]], [0.69, 0.69])
@@ -101,7 +101,7 @@ def best_pairs(
     Two particles agree on all rows except the last, so the best pair contains it.
 
     >>> import numpy as np
-    >>> from likewise.bayesian import best_pairs
+    >>> from likewise.bayesian._pair_scores import best_pairs
     >>> r = np.array([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9], [0.9, 0.1]])
     >>> other = r.copy()
     >>> other[3] = [0.1, 0.9]
@@ -367,7 +367,7 @@ def score_triplets(
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.bayesian import score_triplets
+    >>> from likewise.bayesian._pair_scores import score_triplets
     >>> sure = np.eye(3)[[0, 0, 1, 2]]
     >>> other = np.eye(3)[[0, 0, 1, 1]]
     >>> score_triplets([sure, other], [(0, 1, 2), (0, 2, 3)], epsilon=1e-9).round(3).tolist()

@@ -6,14 +6,14 @@ any; tests compare them with the estimators. Which options apply follows from th
 
 from __future__ import annotations
 
-import difflib
 import importlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._options import option
+from likewise.cli._options import find_closest, option
 from likewise.exceptions import (
     InconsistentSupervisionError,
     InconsistentSupervisionWarning,
@@ -330,6 +330,13 @@ MODELS = {
 }
 
 
+def make_name_error(what: str, name: str, known: Iterable[str]) -> click.BadParameter:
+    """Return the error for an unknown name, which suggests the closest name or lists all."""
+    close = find_closest(name, known)
+    meant = f"did you mean {close!r}?" if close else f"expected one of {', '.join(known)}."
+    return click.BadParameter(f"there is no {what} {name!r}; {meant}")
+
+
 def parse_strategies(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
     """Parse names of strategies, separated by commas; the error for an unknown one suggests the closest."""
     names = tuple(dict.fromkeys(name.strip().lower() for name in value.split(",") if name.strip()))
@@ -337,9 +344,7 @@ def parse_strategies(ctx: click.Context, param: click.Parameter, value: str) -> 
         raise click.BadParameter(f"expected the name of a strategy: {', '.join(STRATEGIES)}.")
     for name in names:
         if name not in STRATEGIES:
-            close = difflib.get_close_matches(name, STRATEGIES, n=1)
-            meant = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(STRATEGIES)}."
-            raise click.BadParameter(f"there is no strategy {name!r}; {meant}")
+            raise make_name_error("strategy", name, STRATEGIES)
     return names
 
 

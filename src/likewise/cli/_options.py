@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from likewise.tables import ColumnRoles, RawTable
 
 Options = TypeVar("Options")
-STANDARDIZE = "Give every feature mean 0 and variance 1."
 
 
 # ---------------------------------------------------------------------- options as fields of a dataclass
@@ -79,7 +79,35 @@ def integer(*names: str, least: int, **settings: Any) -> Any:
 
 def choice(*names: str, values: Iterable[str], **settings: Any) -> Any:
     """Declare a field as one of some words; the help shows a default."""
-    return option(*names, type=click.Choice(list(values)), show_default=True, **settings)
+    return option(*names, type=NameChoice(list(values)), show_default=True, **settings)
+
+
+class NameChoice(click.Choice[str]):
+    """One of some words; the error for another word suggests the closest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word that was given."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            close = find_closest(str(value), self.choices)
+            if close is None:
+                raise
+            raise click.BadParameter(f"{error.message} Did you mean {close!r}?", ctx, param) from None
+
+
+def find_closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most similar to a misspelled one; None if none is similar.
+
+    >>> find_closest("mpckmean", ["mpck-means", "k-means"])
+    'mpck-means'
+    """
+    return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)
+
+
+def standardize() -> Any:
+    """Declare a field as the option ``--standardize``."""
+    return flag("--standardize", help="Give every feature mean 0 and variance 1.")
 
 
 def seed(help: str = "Random seed.", most: int = 2**32 - 1) -> Any:

@@ -286,6 +286,14 @@ def list_written(*paths: str | None) -> list[str]:
     return [path for path in paths if path is not None and path != STDOUT]
 
 
+def find_free_name(name: str) -> str:
+    """Return a file name that no file has: `name`, or with a number before the suffix."""
+    path, number = Path(name), 2
+    while path.exists():
+        path, number = Path(name).with_stem(f"{Path(name).stem}-{number}"), number + 1
+    return str(path)
+
+
 def check_inputs(*paths: str) -> None:
     """Raise an error, before anything is imported, if a file does not exist."""
     for path in paths:

@@ -160,8 +160,7 @@ class ClusterSource(ParquetSource):
     @cached_property
     def X(self) -> Any:
         """The rows on the workers."""
-        from likewise.backends.dask import make_array
-        from likewise.distributed import make_dask_rows
+        from likewise.backends.dask import make_array, make_dask_rows
 
         return make_dask_rows(make_array(self._plan, self.features), self._client)
 

@@ -108,21 +108,21 @@ class Report:
             contents=None if X is None else describe_clusters(model, X, table, labels),
         )
 
-    def find_broken_links(self) -> list[dict[str, str]]:
-        """Return the broken links among those given as pairs, by ids."""
+    def find_violated_links(self) -> list[dict[str, str]]:
+        """Return the violated links among those given as pairs, by ids."""
         ids, kept = self.table.ids, self.kept
         return [
             {"link": link, "a": ids[i], "b": ids[j]}
-            for link, pairs in (("must", kept.broken_must), ("cannot", kept.broken_cannot))
+            for link, pairs in (("must", kept.violated_must), ("cannot", kept.violated_cannot))
             for i, j in pairs.tolist()
         ]
 
-    def find_broken_triplets(self) -> list[dict[str, Any]]:
-        """Return the broken triplets, by ids."""
+    def find_violated_triplets(self) -> list[dict[str, Any]]:
+        """Return the violated triplets, by ids."""
         ids, words = self.table.ids, self.hints.answer_words
         return [
             {"items": [ids[row] for row in self.hints.triplets[t].tolist()], "answer": words[t]}
-            for t in self.kept_triplets.broken.tolist()
+            for t in self.kept_triplets.violated.tolist()
         ]
 
     def as_dict(self) -> dict[str, Any]:
@@ -154,9 +154,9 @@ class Report:
                 "must": [kept.n_must_kept, kept.n_must],
                 "cannot": [kept.n_cannot_kept, kept.n_cannot],
                 "triplets": [self.kept_triplets.n_kept, self.kept_triplets.n_triplets],
-                "broken": self.find_broken_links(),
-                "broken_triplets": self.find_broken_triplets(),
-                "broken_groups": kept.n_broken_must_groups + kept.n_broken_cannot_groups,
+                "broken": self.find_violated_links(),
+                "broken_triplets": self.find_violated_triplets(),
+                "broken_groups": kept.n_violated_must_groups + kept.n_violated_cannot_groups,
                 "strayed": [self.table.ids[row] for row in self.strayed],
             },
             "bags": None if self.bags is None else self.bags.as_dict(),
@@ -195,22 +195,22 @@ class Report:
         lines = []
         if "links" in self.hints.kinds:
             lines.append(f"links       {self.kept}")
-            if links := self.find_broken_links():
-                broken = [
-                    f"{_INDENT}broken: {pair['a']} {'=' if pair['link'] == 'must' else '≠'} {pair['b']}"
+            if links := self.find_violated_links():
+                violated = [
+                    f"{_INDENT}violated: {pair['a']} {'=' if pair['link'] == 'must' else '≠'} {pair['b']}"
                     f"   ({pair['link']}-link)"
                     for pair in links
                 ]
-                lines += format_first(broken, indent=_INDENT)
-            if groups := self.kept.n_broken_must_groups + self.kept.n_broken_cannot_groups:
-                lines.append(f"{_INDENT}{format_count(groups, 'group')} with a broken link")
+                lines += format_first(violated, indent=_INDENT)
+            if groups := self.kept.n_violated_must_groups + self.kept.n_violated_cannot_groups:
+                lines.append(f"{_INDENT}{format_count(groups, 'group')} with a violated link")
         if "triplets" in self.hints.kinds:
             lines.append(f"triplets    {self.kept_triplets}")
-            broken = [
-                f"{_INDENT}broken: {', '.join(one['items'])}   ({one['answer']})"
-                for one in self.find_broken_triplets()
+            violated = [
+                f"{_INDENT}violated: {', '.join(one['items'])}   ({one['answer']})"
+                for one in self.find_violated_triplets()
             ]
-            lines += format_first(broken, indent=_INDENT)
+            lines += format_first(violated, indent=_INDENT)
         if "labels" in self.hints.kinds:
             n_labels = int((self.hints.label_codes >= 0).sum())
             lines.append(f"labels      {n_labels - len(self.strayed)} of {n_labels} with their class")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from likewise.cli._options import find_closest
 from likewise.exceptions import FileFormatError, UnknownFormatError
 from likewise.features import one_scale, text_features
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy, read_hierarchy
@@ -25,7 +25,7 @@ LAYOUTS = (
     "per line; or an id and all its labels, separated by ';'."
 )
 _SHOWN = 5  # maximum number of ids or labels in one message
-_HELD, _NOT = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no", ""}
+_YES, _NOT = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no", ""}
 _OTHER_SEPARATORS = (";", "|", ",", "/")
 
 
@@ -79,12 +79,13 @@ class LabelTable:
 def read_tag_columns(raw: RawTable, names: tuple[str, ...]) -> Tags:
     """Read the columns of 0 and 1 that are given with ``--label-columns``."""
     check_roles([("--label-columns", name) for name in names], raw.names, raw.path)
-    held = _read_indicators(raw, names)
-    if isinstance(held, _NonBinaryCell):
+    indicators = _read_indicators(raw, names)
+    if isinstance(indicators, _NonBinaryCell):
         raise FileFormatError(
-            f"{raw.place(held.row)}: expected 0 or 1 in the label column {held.name!r}; got {held.cell!r}."
+            f"{raw.place(indicators.row)}: expected 0 or 1 in the label column {indicators.name!r}; got "
+            f"{indicators.cell!r}."
         )
-    return _make_tags(held, names, "columns of 0 and 1")
+    return _make_tags(indicators, names, "columns of 0 and 1")
 
 
 # ---------------------------------------------------------------------- from a separate table
@@ -103,7 +104,7 @@ def find_shared_id(data: RawTable, tags: RawTable, dropped: Sequence[str] = ()) 
         except FileFormatError:
             return None
         return first
-    if named <= _HELD | _NOT:
+    if named <= _YES | _NOT:
         return None  # a label, not ids
     for name, column in zip(data.names, data.columns, strict=True):
         cells = list(map(str, column))
@@ -138,14 +139,14 @@ def read_tag_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separat
     if not rest:
         raise FileFormatError(f"{raw.path} has one column, {key!r}. {LAYOUTS}")
     rows = _match_rows(raw, key, ids, id_column, data)
-    held = _read_indicators(raw, rest)
+    indicators = _read_indicators(raw, rest)
     repeated = len(set(rows.tolist())) < len(rows)
-    if len(rest) == 1 and (isinstance(held, _NonBinaryCell) or repeated):
+    if len(rest) == 1 and (isinstance(indicators, _NonBinaryCell) or repeated):
         return _read_label_lists(raw, rows, key, rest[0], len(ids), separator)
-    if isinstance(held, _NonBinaryCell):
+    if isinstance(indicators, _NonBinaryCell):
         raise FileFormatError(
-            f"{raw.place(held.row)}: the column {held.name!r} contains {held.cell!r} instead of 0 or 1, and "
-            f"there are {len(rest)} columns beside the ids. {LAYOUTS}"
+            f"{raw.place(indicators.row)}: the column {indicators.name!r} contains {indicators.cell!r} "
+            f"instead of 0 or 1, and there are {len(rest)} columns beside the ids. {LAYOUTS}"
         )
     if repeated:
         again = int(np.setdiff1d(np.arange(len(rows)), np.unique(rows, return_index=True)[1])[0])
@@ -154,7 +155,7 @@ def read_tag_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separat
             "line per row."
         )
     Y = np.zeros((len(ids), len(rest)), dtype=np.uint8)
-    Y[rows] = held
+    Y[rows] = indicators
     return _make_tags(
         Y, rest, f"a column of 0 and 1 for each label, ids in {key!r}", *_format_unlisted(rows, ids)
     )
@@ -187,13 +188,13 @@ def _read_label_lists(
 ) -> Tags:
     """Read a column with one or several labels per cell."""
     cells = [cell or "" for cell in raw.get_texts(column)]
-    held = [[label for part in cell.split(separator) if (label := part.strip())] for cell in cells]
-    names = sorted({label for labels in held for label in labels})
+    labels_of_rows = [[label for part in cell.split(separator) if (label := part.strip())] for cell in cells]
+    names = sorted({label for labels in labels_of_rows for label in labels})
     if not names:
         raise FileFormatError(f"{raw.path}: every cell of the column {column!r} is empty; expected tags.")
     at = {name: k for k, name in enumerate(names)}
     Y = np.zeros((n_rows, len(names)), dtype=np.uint8)
-    for row, labels in zip(rows.tolist(), held, strict=True):
+    for row, labels in zip(rows.tolist(), labels_of_rows, strict=True):
         Y[row, [at[label] for label in labels]] = 1
     several = any(separator in cell for cell in cells)
     how = f"labels separated by {separator!r} in {column!r}" if several else f"one tag per line in {column!r}"
@@ -244,26 +245,26 @@ class _NonBinaryCell:
 
 def _read_indicators(raw: RawTable, names: tuple[str, ...]) -> npt.NDArray[np.uint8] | _NonBinaryCell:
     """Return columns as 0 and 1; an empty cell is 0, since 0, too, only means "not recorded"."""
-    held = np.zeros((raw.n_rows, len(names)), dtype=np.uint8)
+    indicators = np.zeros((raw.n_rows, len(names)), dtype=np.uint8)
     for k, name in enumerate(names):
         column = raw.get_column(name)
-        bad = _fill(column, held[:, k])
+        bad = _fill(column, indicators[:, k])
         if bad is not None:
             return _NonBinaryCell(name, bad, column[bad])
-    return held
+    return indicators
 
 
-def _fill(column: Column, held: npt.NDArray[np.uint8]) -> int | None:
-    """Set `held` to 1 for cells that are 1; return the first row whose cell is neither 0 nor 1."""
+def _fill(column: Column, indicators: npt.NDArray[np.uint8]) -> int | None:
+    """Set `indicators` to 1 for cells that are 1; return the first row whose cell is neither 0 nor 1."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         numbers = np.nan_to_num(column.astype(np.float64))
-        held[:] = numbers == 1
+        indicators[:] = numbers == 1
         bad = np.flatnonzero((numbers != 0) & (numbers != 1))
         return int(bad[0]) if bad.size else None
     for row, cell in enumerate(column):
         word = "" if cell is None else str(cell).strip().lower()
-        if word in _HELD:
-            held[row] = 1
+        if word in _YES:
+            indicators[row] = 1
         elif word not in _NOT:
             return row
     return None
@@ -436,8 +437,8 @@ def _read_edges(
 
 
 def _suggest_name(name: str, names: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(name, names, n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    close = find_closest(name, names)
+    return f" Did you mean {close!r}?" if close else ""
 
 
 def _format_names(names: Sequence[str]) -> str:

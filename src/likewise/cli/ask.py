@@ -67,7 +67,7 @@ class AskOptions:
         "features.",
     )
     table: opt.TableOptions
-    standardize: bool = opt.flag("--standardize", help=opt.STANDARDIZE)
+    standardize: bool = opt.standardize()
     known: tuple[str, ...] = opt.path("--known", multiple=True, help="A file of existing hints.")
     save: str | None = opt.path(
         "--save",
@@ -436,11 +436,11 @@ class InterviewSummary:
         return sizes
 
     @property
-    def odd(self) -> list[Suspect]:
+    def suspects(self) -> list[Suspect]:
         """The answers that look odd; none after an interruption, since finding them may cost a fit."""
-        from likewise.oracles import find_odd
+        from likewise.oracles import find_suspects
 
-        return [] if self.labels is None else find_odd(self.interview)
+        return [] if self.labels is None else find_suspects(self.interview)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -484,28 +484,28 @@ class InterviewSummary:
         return {"error_rate": values, "suspects": suspects}
 
     def _format_evidence(self) -> list[str]:
-        """Return the error rate and the first odd answers.
+        """Return the error rate and the first answers that look odd.
 
         The rate is left out after few answers of which none looks odd: it would mostly be the prior.
         """
         from likewise.oracles import describe_suspect
 
         interview, lines = self.interview, []
-        enough = interview.n_answers - self.words.get("unsure", 0) >= _MIN_ANSWERS or bool(self.odd)
+        enough = interview.n_answers - self.words.get("unsure", 0) >= _MIN_ANSWERS or bool(self.suspects)
         if self.labels is not None and interview.errors == "learn" and enough:
             rate = interview.error_rate
             if rate is not None:
                 mean, low, high = (round(100 * part) for part in (rate.mean, rate.low, rate.high))
                 about = f"About {mean}" if mean else "Less than 1"
                 lines.append(f"errors      {about} % of the answers are probably wrong ({low} to {high} %).")
-        if odd := self.odd:
-            look = "looks" if len(odd) == 1 else "look"
-            lines.append(f"odd         {format_count(len(odd), 'answer')} {look} odd:")
-        for suspect in odd[:3]:
+        if suspects := self.suspects:
+            look = "looks" if len(suspects) == 1 else "look"
+            lines.append(f"odd         {format_count(len(suspects), 'answer')} {look} odd:")
+        for suspect in suspects[:3]:
             number = interview.replies.index(suspect.reply) + 1
             lines.append(f"            answer {number}: {describe_suspect(interview, suspect)}")
-        if len(odd) > 3:
-            lines.append(f"            and {len(odd) - 3} more; --json lists them all")
+        if len(suspects) > 3:
+            lines.append(f"            and {len(suspects) - 3} more; --json lists them all")
         return lines
 
     def format_lines(self) -> list[str]:

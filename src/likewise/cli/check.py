@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from likewise.supervision import RowIds, Supervision
 
 
+_N_RANDOM_LINKS = 300  # must-links, and as many cannot-links, whose coherence is that of chance
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckOptions:
     """The options of the command."""
@@ -33,6 +36,7 @@ class CheckOptions:
         "--bag-column", help="The column of DATA with the bag of each row; HINTS is then a table bag,labels."
     )
     table: opt.TableOptions
+    standardize: bool = opt.standardize()
     truth: str | None = opt.column(
         "--truth", help="A column of true classes to compare the hints with; it is not used as a feature."
     )
@@ -50,7 +54,8 @@ def command(asked: CheckOptions) -> None:
 
     The last line rates the links. "60% informative": k-means without hints breaks 60% of them (needs -k).
     "38% coherent": of all pairs of a must-link and a cannot-link, 38% do not act along the same direction in
-    the feature space. With few coherent pairs, links can make a clustering worse.
+    the feature space. The coherence of links between random rows is printed for comparison: links that are
+    clearly less coherent than these can make a clustering worse.
 
     \b
     Examples:
@@ -62,7 +67,7 @@ def command(asked: CheckOptions) -> None:
     from likewise.cli._bag_report import describe_labels, describe_sizes, read_bag_hints
     from likewise.cli._methods import find_link_conflicts
     from likewise.exceptions import FileFormatError
-    from likewise.tables import get_ids, make_table
+    from likewise.tables import get_ids, make_table, standardize_columns
 
     table, truth, clusters = asked.table, asked.truth, asked.clusters
     columns = table.make_roles(truth=truth, bag=asked.bag_column)
@@ -81,9 +86,11 @@ def command(asked: CheckOptions) -> None:
         no_coherence = None
         try:
             X = make_table(raw, columns).X
+            X = standardize_columns(X) if asked.standardize else X
         except FileFormatError as error:  # without features all is checked except the coherence
             no_coherence = str(error)
         found = all_hints.diagnose(X, labels=_cluster_without_hints(X, clusters))
+        by_chance = None if found.coherence is None else _compute_chance_coherence(X)
         links, triplets = find_link_conflicts(all_hints, ids), find_triplet_conflicts(all_hints, ids)
         agreement = None if truth is None else compare_with_truth(all_hints, raw.get_texts(truth), ids)
     if no_coherence is not None and found.n_must and found.n_cannot:
@@ -93,6 +100,7 @@ def command(asked: CheckOptions) -> None:
         output.print_json(
             {
                 **dataclasses.asdict(found),
+                "chance_coherence": by_chance,
                 "conflicts": [dataclasses.asdict(conflict) for conflict in links],
                 "bags": None if all_hints.bags is None else describe_labels(all_hints.bags),
                 "truth": None if agreement is None else dataclasses.asdict(agreement),
@@ -110,8 +118,10 @@ def command(asked: CheckOptions) -> None:
                 "            coherent: share of pairs of a must-link and a cannot-link that do not act"
             )
             click.echo(
-                "            along the same direction; if it is low, links can make a clustering worse"
+                f"            along the same direction. Links between random rows: {by_chance:.0%}. Links "
+                "that are"
             )
+            click.echo("            clearly less coherent than these can make a clustering worse")
         if all_hints.bags is not None:
             click.echo(f"            {describe_sizes(all_hints.bags)}")
             _print_label_counts(describe_labels(all_hints.bags))
@@ -138,6 +148,22 @@ def _cluster_without_hints(X: Any, n_clusters: int | None) -> Any:
     from sklearn.cluster import KMeans
 
     return KMeans(n_clusters, n_init=5, random_state=0).fit_predict(X)
+
+
+def _compute_chance_coherence(X: Any) -> float:
+    """Return the coherence of links between random rows, with a fixed seed."""
+    import numpy as np
+
+    from likewise.supervision import Supervision
+
+    rng = np.random.default_rng(0)
+    first = rng.integers(len(X), size=2 * _N_RANDOM_LINKS)
+    second = (first + rng.integers(1, len(X), size=len(first))) % len(X)
+    pairs = np.column_stack([first, second])
+    links = Supervision.from_links(len(X), must=pairs[:_N_RANDOM_LINKS], cannot=pairs[_N_RANDOM_LINKS:])
+    coherence = links.diagnose(X).coherence
+    assert coherence is not None
+    return coherence
 
 
 def _print_label_counts(words: dict[str, Any]) -> None:
@@ -225,8 +251,10 @@ def compare_with_truth(hints: Supervision, classes: Sequence[str | None], ids: R
         for row in labelled.tolist()
         if str(known.classes[known.label_codes[row]]) != names[codes[row]]
     ]
-    pairs = [(links.broken_must, "="), (links.broken_cannot, "≠")]
-    against = [f"{ids[rows[i]]} {sign} {ids[rows[j]]}" for broken, sign in pairs for i, j in broken.tolist()]
+    pairs = [(links.violated_must, "="), (links.violated_cannot, "≠")]
+    against = [
+        f"{ids[rows[i]]} {sign} {ids[rows[j]]}" for violated, sign in pairs for i, j in violated.tolist()
+    ]
     against += [f"{ids[rows[row]]} is {label}" for row, label in wrong]
     counts = {
         "must-links": (links.n_must_kept, links.n_must),

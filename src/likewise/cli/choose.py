@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from likewise._words import format_some
 from likewise.cli import _options as opt
 from likewise.cli import _output as output
-from likewise.cli._methods import LINKS, METHODS, check_supported, find_methods, list_terms, make_estimator
+from likewise.cli._methods import (
+    LINKS,
+    METHODS,
+    check_supported,
+    find_methods,
+    list_terms,
+    make_estimator,
+    make_name_error,
+)
 from likewise.exceptions import UnsupportedSupervisionError, render
 
 if TYPE_CHECKING:
@@ -56,7 +65,7 @@ def _parse_methods(ctx: click.Context, param: click.Parameter, value: str | None
     names = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
     unknown = next((name for name in names if name not in METHODS), None if names else "")
     if unknown is not None:
-        raise click.BadParameter(f"there is no method {unknown!r}; expected one of {', '.join(METHODS)}.")
+        raise make_name_error("method", unknown, METHODS)
     return names
 
 
@@ -111,7 +120,7 @@ class ChooseOptions:
         "--as-links", help="Convert hints to links for methods that do not use them directly."
     )
     table: opt.TableOptions
-    standardize: bool = opt.flag("--standardize", help=opt.STANDARDIZE)
+    standardize: bool = opt.standardize()
     seed: int = opt.seed("Random seed of the folds and the fits.")
     jobs: int = opt.integer("--jobs", least=1, default=1, help="Number of parallel fits.")
     out: str | None = opt.option(
@@ -131,8 +140,9 @@ def command(asked: ChooseOptions) -> None:
 
     No true classes are needed. The hints of the HINTS files are split into folds. Each method is fitted with
     each number of clusters on all folds but one, and predicts the hints of that fold. Hints that the others
-    imply do not count. Among methods that the hints hardly distinguish, the simpler one, which comes first in
-    --methods, is chosen. The table is sorted by score; the last line is the command to run next.
+    imply do not count. Among methods within half a standard error of the best, the first in --methods is
+    chosen; by default simpler methods come first. Candidates within one standard error are tied. The table
+    is sorted by score; the last line is the command to run next.
 
     \b
     Examples:
@@ -281,7 +291,7 @@ def _make_rows(search: Any) -> list[dict[str, Any]]:
 
 
 def _find_ties(search: Any) -> list[dict[str, Any]]:
-    """Return the candidates within one standard error of the best, the simplest first."""
+    """Return the candidates within one standard error of the best, those with the fewest clusters first."""
     results = search.cv_results_
     return [
         {"method": str(results["method"][c]), "clusters": int(results["n_clusters"][c])}
@@ -306,7 +316,7 @@ def _suggest_command(best: dict[str, Any], all_hints: Supervision, asked: Choose
     if uses and asked.table.hints_encoding != "utf-8":
         words += ["--hints-encoding", asked.table.hints_encoding]
     words += ["--seed", str(asked.seed)] if asked.seed else []
-    return shlex.join([*words, "--out", "labels.csv"])
+    return shlex.join([*words, "--out", output.find_free_name("labels.csv")])
 
 
 def _print_result(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Console) -> None:
@@ -340,10 +350,11 @@ def _print_result(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Co
         stdout.print(f"and {len(rows) - SHOWN} more; --out and --json have all")
     ties = _find_ties(search)
     if len(ties) > 1:
-        first = ties[0]
+        fewest = ties[0]["clusters"]
+        methods = [tie["method"] for tie in ties if tie["clusters"] == fewest]
         stdout.print(
             f"{len(ties)} candidates are tied: each is worse than the best by at most one standard error of "
-            f"the difference. The simplest is {first['method']} with {first['clusters']} clusters."
+            f"the difference. The fewest clusters among them: {fewest}, with {format_some(methods)}."
         )
     stdout.print("next, cluster with this choice:")
     stdout.print(f"  {todo}", style="bold")

@@ -86,7 +86,7 @@ class ClusterOptions:
         "--bag-column", help="The column of bags in DATA.  [default: bag, with --bags]"
     )
     table: opt.TableOptions
-    standardize: bool = opt.flag("--standardize", help=opt.STANDARDIZE)
+    standardize: bool = opt.standardize()
     truth: str | None = opt.column(
         "--truth", help="A column of true classes, used only to score the clustering."
     )
@@ -218,7 +218,7 @@ def command(asked: ClusterOptions) -> None:
     if not asked.quiet:
         stderr = output.make_console()
         for line in report.format_lines():
-            stderr.print(line, style="red" if line.lstrip().startswith("broken:") else None)
+            stderr.print(line, style="red" if line.lstrip().startswith("violated:") else None)
         if notes or wrote:
             output.print_notes(notes, map(Path, wrote))
 

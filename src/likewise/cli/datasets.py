@@ -69,13 +69,13 @@ def _write(name: str, out: str, bags: str | None, folder: str | None) -> None:
     output.check_distinct({"--out": out, "--bags": bags}, [])
     data = load(name, folder=folder)
     columns = make_dataset_columns(data)
-    held = {} if bags is None else make_bag_columns(data)
+    bag_columns = {} if bags is None else make_bag_columns(data)
     if out == output.STDOUT:
         output.write_stdout(format_csv(columns))
         return
     with output.Outputs() as outputs:
         outputs.add_table(out, columns)
-        outputs.add_table(bags, held)
+        outputs.add_table(bags, bag_columns)
     wrote = out if bags is None else f"{out} and {bags}"
     output.make_console().print(f"{data!r}\nwrote {wrote}")
     if bags is None and data.bags is not None:

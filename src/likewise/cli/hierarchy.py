@@ -64,7 +64,7 @@ class HierarchyOptions:
     labels_encoding: str = opt.encoding_option(
         "--labels-encoding", "Encoding of a CSV file of tags or of edges."
     )
-    standardize: bool = opt.flag("--standardize", help=opt.STANDARDIZE)
+    standardize: bool = opt.standardize()
     hierarchy: str | None = opt.path("--hierarchy", help="A known tree; only the rest is learned.")
     fixed: str | None = opt.path("--fixed", help="Edges that the tree must have: parent,child.")
     forbidden: str | None = opt.path("--forbidden", help="Edges that the tree must not have: parent,child.")
@@ -295,13 +295,11 @@ def _fit(X: Any, tags: Tags, hierarchy: Any, options: dict[str, Any]) -> Any:
 
 def _make_writer(name: str, path: str, report: TreeReport) -> Any:
     """Return the function that writes a picture or a page to a file."""
-    title = f"{len(report.tags.names)} labels of {len(report.ids):,} rows"
-    if Path(path).suffix.lower() == PAGE:
-        from likewise.plotting import write_hierarchy_html
-
-        return lambda part: write_hierarchy_html(report.tree, part, title=title)
     from likewise.plotting import HierarchyDisplay, MissingRateDisplay
 
+    title = f"{len(report.tags.names)} labels of {len(report.ids):,} rows"
+    if Path(path).suffix.lower() == PAGE:
+        return lambda part: HierarchyDisplay(report.tree).write_html(part, title=title)
     if name == "--missing-plot":
         return lambda part: _save_quietly(MissingRateDisplay.from_estimator(report.model, title=title), part)
     return lambda part: _save_quietly(HierarchyDisplay.from_hierarchy(report.tree, title=title), part)

@@ -50,10 +50,10 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             if cmd_name.startswith("-") or ctx.resilient_parsing:
                 return None
-            import difflib
+            from likewise.cli._options import find_closest
 
-            close = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
-            meant = f"Did you mean {close[0]!r}?" if close else f"Commands: {', '.join(COMMANDS)}."
+            close = find_closest(cmd_name, COMMANDS)
+            meant = f"Did you mean {close!r}?" if close else f"Commands: {', '.join(COMMANDS)}."
             ctx.fail(f"there is no command {cmd_name!r}. {meant}")
         module, name = _HOMES.get(cmd_name, (cmd_name.replace("-", "_"), "command"))
         command: click.Command = getattr(importlib.import_module(f"likewise.cli.{module}"), name)

@@ -80,7 +80,7 @@ class SimulateOptions:
         help="Also report the number of answers after which this score is reached.",
     )
     table: opt.DataOptions
-    standardize: bool = opt.flag("--standardize", help=opt.STANDARDIZE)
+    standardize: bool = opt.standardize()
     seed: int = opt.seed("The seed of the first run.", most=2**31)
     jobs: int = opt.integer("--jobs", least=1, default=1, help="Number of parallel runs.")
     out: str | None = opt.option(

@@ -19,7 +19,6 @@ from likewise.datasets._generators import (
 )
 from likewise.datasets._generators import (
     make_label_tree,
-    make_moons,
     make_two_views,
     spell,
 )
@@ -33,7 +32,6 @@ __all__ = [
     "get_catalogue",
     "load",
     "make_label_tree",
-    "make_moons",
     "make_two_views",
     "spell",
 ]

@@ -24,7 +24,7 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, eq=False)
 class Toy:
-    """A synthetic data set with its classes and, optionally, another grouping that is equally clear.
+    """A synthetic data set with its classes and another grouping that is equally clear.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Toy:
         The features.
     y : ndarray of shape (n_samples,)
         The class of each row.
-    y_other : ndarray of shape (n_samples,), optional
+    y_other : ndarray of shape (n_samples,)
         The other grouping.
 
     Examples
@@ -45,7 +45,7 @@ class Toy:
 
     X: FloatArray
     y: IntArray
-    y_other: IntArray | None = None
+    y_other: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,35 +143,6 @@ def make_two_views(
     X[:, 1] += 6 * (y_other - (n_groups - 1) / 2)
     X[:, 1] *= stretch
     return Toy(X, y, y_other)
-
-
-def make_moons(n_samples: int = 300, *, noise: float = 0.06, random_state: RandomStateLike = None) -> Toy:
-    """Generate two interleaved half circles, which k-means with two centres cannot separate.
-
-    Parameters
-    ----------
-    n_samples : int, default=300
-        Number of rows.
-    noise : float, default=0.06
-        Standard deviation of the noise on each coordinate; the circles have radius 1.
-    random_state : int, RandomState or None, default=None
-        The seed.
-
-    Returns
-    -------
-    Toy
-        `X` of shape (n_samples, 2) and the half circle of each row, `y`.
-
-    Examples
-    --------
-    >>> toy = make_moons(100, random_state=0)
-    >>> toy.X.shape, toy.y.sum()
-    ((100, 2), np.int64(50))
-    """
-    from sklearn import datasets
-
-    X, y = datasets.make_moons(n_samples, noise=noise, random_state=random_state)
-    return Toy(np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.int64))
 
 
 def make_label_tree(

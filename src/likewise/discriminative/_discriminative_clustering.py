@@ -11,13 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from likewise._compat import check_random_state, with_callbacks
+from likewise._seeding import is_clearly_better
 from likewise.backends import Rows, get_n_threads
-from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
+from likewise.base import FitProgress, Rule, warn_caller
 from likewise.discriminative._hints import Noise, NoiseKind
 from likewise.discriminative._model import SOFT_EPSILONS, TRIAL, GatheredRows, HintData, Run, SoftmaxClusterer
 from likewise.discriminative._row_features import OrderedRows, Space
 from likewise.discriminative._softmax import DiscriminativeFit, HintedObjective
-from likewise.seeding import is_clearly_better
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -179,20 +179,20 @@ class DiscriminativeClustering(SoftmaxClusterer):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links", "triplets"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "n_clusters": integer(1),
-        "tau": real(0),
-        "alpha": real(0, strict=True),
-        "epsilon": Rule("a number from 0 to below 0.5", lambda v: real(0).holds(v) and v < 0.5),
-        "anneal": choice(True, False),
-        "noise": choice(None, *get_args(NoiseKind)),
-        "neither": choice(*get_args(Neither)),
-        "fourier_features": either(choice(None), integer(1)),
-        "gamma": either(choice(None), real(0, strict=True)),
-        "init": choice(*get_args(Init)),
-        "n_init": integer(1),
-        "max_iter": integer(1),
-        "tol": real(0),
-        "n_jobs": either(choice(None, -1), integer(1)),
+        "n_clusters": Rule.integer(1),
+        "tau": Rule.real(0),
+        "alpha": Rule.real(0, strict=True),
+        "epsilon": Rule("a number from 0 to below 0.5", lambda v: Rule.real(0).holds(v) and v < 0.5),
+        "anneal": Rule.choice(True, False),
+        "noise": Rule.choice(None, *get_args(NoiseKind)),
+        "neither": Rule.choice(*get_args(Neither)),
+        "fourier_features": Rule.either(Rule.choice(None), Rule.integer(1)),
+        "gamma": Rule.either(Rule.choice(None), Rule.real(0, strict=True)),
+        "init": Rule.choice(*get_args(Init)),
+        "n_init": Rule.integer(1),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0),
+        "n_jobs": Rule.either(Rule.choice(None, -1), Rule.integer(1)),
     }
 
     def __init__(
@@ -364,18 +364,18 @@ class DiscriminativeClustering(SoftmaxClusterer):
         self._warn(self._label_rows(rows, hint_data, state.q), hint_data)
 
     def _warn(self, n_found: int, hint_data: HintData) -> None:
-        """Warn about empty clusters, broken hard hints and missing convergence."""
+        """Warn about empty clusters, violated hard hints and missing convergence."""
         name = type(self).__name__
         why = "Neither hints nor rows support more; X may have fewer distinct rows. Increase tau to get more."
         self._warn_few_clusters(n_found, self.n_clusters, why)
         links, triplets = self.violations_, self.triplet_violations_
-        broken = links.n_must + links.n_cannot - links.n_must_kept - links.n_cannot_kept
+        violated = links.n_must + links.n_cannot - links.n_must_kept - links.n_cannot_kept
         used = hint_data.hints.answers < (4 if self.neither == "use" else 3)
-        broken += int(used[triplets.broken].sum())
-        if self.epsilon == 0 and broken:
+        violated += int(used[triplets.violated].sum())
+        if self.epsilon == 0 and violated:
             total = links.n_must + links.n_cannot + int(used.sum())
             warn_caller(
-                f"{name}: epsilon=0, but the labels break {broken} of {total} hints: rows are assigned one "
+                f"{name}: epsilon=0, but the labels break {violated} of {total} hints: rows are assigned one "
                 "at a time, and no single change helps. Increase n_init or n_clusters.",
                 ConvergenceWarning,
             )

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from likewise._batches import BatchChecksMixin, Patience, draw_pools, read_batches
 from likewise._compat import check_random_state, with_callbacks
 from likewise.backends import Rows, get_n_threads
-from likewise.base import FitProgress, Rule, choice, either, integer, real
+from likewise.base import FitProgress, Rule
 from likewise.discriminative._discriminative_clustering import Neither
 from likewise.discriminative._hints import Noise
 from likewise.discriminative._model import GatheredRows, HintData, SoftmaxClusterer, draw_unhinted_rows
@@ -158,20 +158,20 @@ class MiniBatchDiscriminativeClustering(BatchChecksMixin, SoftmaxClusterer):
     n_rows_seen_: int
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links", "triplets"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "n_clusters": integer(1),
-        "tau": real(0),
-        "alpha": real(0, strict=True),
+        "n_clusters": Rule.integer(1),
+        "tau": Rule.real(0),
+        "alpha": Rule.real(0, strict=True),
         "epsilon": Rule(
-            "a number above 0 and below 0.5", lambda v: real(0, strict=True).holds(v) and v < 0.5
+            "a number above 0 and below 0.5", lambda v: Rule.real(0, strict=True).holds(v) and v < 0.5
         ),
-        "neither": choice(*get_args(Neither)),
-        "batch_size": integer(1),
-        "learning_rate": real(0, strict=True),
-        "half_life": real(0, strict=True),
-        "n_init": integer(1),
-        "max_iter": integer(1),
-        "tol": real(0),
-        "n_jobs": either(choice(None, -1), integer(1)),
+        "neither": Rule.choice(*get_args(Neither)),
+        "batch_size": Rule.integer(1),
+        "learning_rate": Rule.real(0, strict=True),
+        "half_life": Rule.real(0, strict=True),
+        "n_init": Rule.integer(1),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0),
+        "n_jobs": Rule.either(Rule.choice(None, -1), Rule.integer(1)),
     }
 
     def __init__(

@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from likewise._seeding import draw_seeds_from_closure, extend_seeds, label_rows
 from likewise.backends import Block, Rows, as_rows, draw_rows, get_n_threads
 from likewise.base import HintedClusterer
 from likewise.discriminative._hints import HintTerms, Noise, NoiseKind
@@ -27,7 +28,6 @@ from likewise.discriminative._softmax import (
 )
 from likewise.evaluation import link_satisfaction, triplet_satisfaction
 from likewise.exceptions import InfeasibleSupervisionError
-from likewise.seeding import draw_seeds_from_closure, extend_seeds, label_rows
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -358,7 +358,7 @@ class SoftmaxClusterer(HintedClusterer):
         logits : ndarray of shape (n_samples, n_clusters)
             The logits.
         """
-        return self._check_new_rows(X).produce(self._get_model().compute_logits, np.float64, self.n_clusters)
+        return self._check_new_rows(X).map_rows(self._get_model().compute_logits, np.float64, self.n_clusters)
 
     def predict_proba(self, X: MatrixLike) -> Any:
         """Return the probabilities of the clusters, by the model without hints.
@@ -373,7 +373,7 @@ class SoftmaxClusterer(HintedClusterer):
         proba : ndarray of shape (n_samples, n_clusters)
             The probabilities.
         """
-        return self._check_new_rows(X).produce(self._get_model().predict_proba, np.float64, self.n_clusters)
+        return self._check_new_rows(X).map_rows(self._get_model().predict_proba, np.float64, self.n_clusters)
 
     def predict(self, X: MatrixLike) -> Any:
         """Return the most probable cluster of each row, by the model without hints.
@@ -388,7 +388,7 @@ class SoftmaxClusterer(HintedClusterer):
         labels : ndarray of shape (n_samples,)
             The cluster of each row.
         """
-        return self._check_new_rows(X).produce(self._get_model().predict, np.int32)
+        return self._check_new_rows(X).map_rows(self._get_model().predict, np.int32)
 
     def score(
         self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import entr, log_softmax
 
-from likewise.backends import Block, Rows, add_in_pairs, as_rows, get_scratch, map_blocks, split_rows
+from likewise.backends import Block, Rows, add_in_pairs, as_rows, get_scratch, open_thread_map, split_rows
 from likewise.discriminative._hints import (
     HintTerms,
     Noise,
@@ -90,15 +90,15 @@ def _compute_block_powers(see: See, W: np.ndarray, block: Block) -> np.ndarray:
 class _Forward:
     """Sums over rows: the probabilities, and one more value.
 
-    `held` is True if the probabilities of the rows were stored.
+    `stored` is True if the probabilities of the rows were stored.
     """
 
     p: np.ndarray
     value: float
-    held: bool = True
+    stored: bool = True
 
     def __add__(self, other: _Forward) -> _Forward:
-        return _Forward(self.p + other.p, self.value + other.value, self.held and other.held)
+        return _Forward(self.p + other.p, self.value + other.value, self.stored and other.stored)
 
 
 def _sum_block_forward(see: See, W: np.ndarray, hinted_rows: np.ndarray, block: Block) -> _Forward:
@@ -283,7 +283,7 @@ class Objective:
         If the rows are a batch, `mean_of` converts their mean of p to the mean for the balance of the
         clusters; the result is treated as a constant.
         """
-        mean, value, held = np.zeros(len(W)), -self._alpha * float((W[:, :-1] ** 2).sum()), True
+        mean, value, stored = np.zeros(len(W)), -self._alpha * float((W[:, :-1] ** 2).sum()), True
         scaled = self._fold_weights(W)
         if self._few:
             found = self._sum_over_hinted(lambda few: few.sum_forward(scaled, q))
@@ -292,7 +292,7 @@ class Objective:
             recipe = partial(_compute_block_powers, self._see, scaled)
             work = partial(_sum_block_forward, self._see, scaled, self._hinted)
             found = self._rows.sum(work, self._kept, new_recipe=recipe, overwrite=True)
-            mean, held = mean + self._share * found.p, found.held
+            mean, stored = mean + self._share * found.p, found.stored
             value += self._tau * self._share * self._clarity * found.value
         if mean_of is not None:
             mean = mean_of(mean)
@@ -304,7 +304,7 @@ class Objective:
         if self._passes:
             back = partial(_sum_block_backward, self._see, scaled, self._hinted, self._clarity, log_mean)
             # If p was not stored, each part is computed again and used while it is in the cache.
-            gradient += self._tau * self._share * self._rows.sum(back, self._kept if held else None)
+            gradient += self._tau * self._share * self._rows.sum(back, self._kept if stored else None)
         if self._offset is not None:
             gradient[:, :-1] -= np.multiply.outer(gradient[:, -1], self._offset)
         gradient /= self._scale
@@ -315,7 +315,7 @@ class Objective:
         """Return the sum of `work` over the parts of the hinted rows."""
         if len(self._few) == 1:  # the usual case; small fits consist of many small steps
             return work(self._few[0])
-        with map_blocks(min(self._rows.threads, len(self._few))) as each:
+        with open_thread_map(min(self._rows.threads, len(self._few))) as each:
             total: T = add_in_pairs(each(work, self._few))
         return total
 

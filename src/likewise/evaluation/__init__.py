@@ -22,8 +22,6 @@ from likewise.evaluation._hint_information import (
 )
 from likewise.evaluation._hint_information import (
     compare_hints,
-    pair_information,
-    triplet_information,
 )
 from likewise.evaluation._hint_search import HintSearchCV
 from likewise.evaluation._satisfaction import (
@@ -37,9 +35,6 @@ from likewise.evaluation._satisfaction import (
     triplet_satisfaction,
 )
 from likewise.evaluation._scores import (
-    PairwiseScores as PairwiseScores,
-)
-from likewise.evaluation._scores import (
     Rows as Rows,
 )
 from likewise.evaluation._scores import (
@@ -48,7 +43,6 @@ from likewise.evaluation._scores import (
 from likewise.evaluation._scores import check_same_rows as check_same_rows
 from likewise.evaluation._scores import (
     pairwise_f,
-    pairwise_precision_recall_f,
     purity_score,
     scores,
 )
@@ -62,12 +56,9 @@ __all__ = [
     "cross_validate_hints",
     "describe_clusters",
     "link_satisfaction",
-    "pair_information",
     "pairwise_f",
-    "pairwise_precision_recall_f",
     "purity_score",
     "robinson_foulds",
     "scores",
-    "triplet_information",
     "triplet_satisfaction",
 ]

@@ -220,7 +220,7 @@ def cross_validate_hints(
 class FoldResult:
     """The result of one fit."""
 
-    held: HeldOut | None
+    held_out: HeldOut | None
     fit_time: float
     failure: str | None
     exception: LikewiseError | None
@@ -273,7 +273,7 @@ def _fit_and_ask(
     place: int, estimator: Any, X: Any, fold: HintFold, as_links: bool, raises: bool
 ) -> tuple[int, FoldResult]:
     began = time.perf_counter()
-    held, failure = None, None
+    held_out, failure = None, None
     exception: LikewiseError | None = None
     with warnings.catch_warnings(record=True) as caught:
         # Collect the warnings of each fit, in any process; the caller repeats each category once.
@@ -281,7 +281,7 @@ def _fit_and_ask(
         try:
             model = fit_with_hints(clone(estimator), X, fold.train, as_links)
             fit_time = time.perf_counter() - began
-            held = HeldOut.from_fold(fold, predict_cluster_proba(model, X))
+            held_out = HeldOut.from_fold(fold, predict_cluster_proba(model, X))
         except Exception as error:
             if raises:
                 raise
@@ -291,7 +291,7 @@ def _fit_and_ask(
     # The scores show which numbers of clusters are too small, so a warning for each fold is not needed.
     kept = (w for w in caught if not issubclass(w.category, TooFewClustersWarning))
     warned = tuple(Warned.from_record(w) for w in kept)
-    return place, FoldResult(held, fit_time, failure, exception, warned)
+    return place, FoldResult(held_out, fit_time, failure, exception, warned)
 
 
 def fit_with_hints(estimator: Any, X: Any, hints: Supervision, as_links: bool) -> Any:
@@ -358,7 +358,7 @@ def summarise(
             failure=failed.failure,
             exception=failed.exception,
         )
-    parts = [result.held for result in results if result.held is not None]
+    parts = [result.held_out for result in results if result.held_out is not None]
     joined = HeldOut.concatenate(parts)
     total = score(joined)
     return replace(
@@ -394,13 +394,13 @@ class HeldOut:
     --------
     >>> import numpy as np
     >>> from likewise.evaluation import HeldOut
-    >>> held = HeldOut(
+    >>> held_out = HeldOut(
     ...     chances=np.array([[0.9, 0.1, 0, 0], [0.2, 0.8, 0, 0]]),
     ...     answers=np.array([0, 0]),
     ...     is_triplet=np.array([False, False]),
     ...     weights=np.ones(2),
     ... )
-    >>> held.right.tolist(), held.score("accuracy")
+    >>> held_out.right.tolist(), held_out.score("accuracy")
     ([True, False], 0.5)
     """
 
@@ -423,7 +423,7 @@ class HeldOut:
 
         Returns
         -------
-        held : HeldOut
+        held_out : HeldOut
             All answers.
         """
         return cls(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)))
@@ -444,7 +444,7 @@ class HeldOut:
 
         Returns
         -------
-        held : HeldOut
+        held_out : HeldOut
             The predictions.
         """
         together = np.einsum("ik,ik->i", clusters[fold.pairs[:, 0]], clusters[fold.pairs[:, 1]])
@@ -545,39 +545,39 @@ def _compute_mean(values: FloatArray, weights: FloatArray) -> ScoreEstimate:
     return ScoreEstimate(mean, float(np.sqrt((weights**2) @ (values - mean) ** 2) / weights.sum()))
 
 
-def _compute_agreement(held: HeldOut) -> ScoreEstimate:
+def _compute_agreement(held_out: HeldOut) -> ScoreEstimate:
     """Return (o - e) / (1 - e), with the observed accuracy o and the accuracy e expected by chance."""
-    observed = _compute_accuracy(held)
-    predicted = held._sort(held.predicted)
+    observed = _compute_accuracy(held_out)
+    predicted = held_out._sort(held_out.predicted)
     by_chance = 0.0
     for triplet, sorts in ((False, {0: 1, 1: 1}), (True, {2: 3, 3: 1})):
-        use = held.is_triplet == triplet
-        total = held.weights[use].sum()
+        use = held_out.is_triplet == triplet
+        total = held_out.weights[use].sum()
         for sort, n_answers in sorts.items():
             given, predicted_weight = (
-                (held.weights * (use & (side == sort))).sum() for side in (held.strata, predicted)
+                (held_out.weights * (use & (side == sort))).sum() for side in (held_out.strata, predicted)
             )
             by_chance += given * predicted_weight / (n_answers * total) if total else 0.0
-    by_chance /= held.weights.sum()
+    by_chance /= held_out.weights.sum()
     if 1 - by_chance < 1e-12:  # only one type of answer, which is always predicted
         return ScoreEstimate(0.0, 0.0)
     return ScoreEstimate((observed.value - by_chance) / (1 - by_chance), observed.error / (1 - by_chance))
 
 
-def _compute_accuracy(held: HeldOut) -> ScoreEstimate:
-    return _compute_mean(held.right.astype(np.float64), held.weights)
+def _compute_accuracy(held_out: HeldOut) -> ScoreEstimate:
+    return _compute_mean(held_out.right.astype(np.float64), held_out.weights)
 
 
-def _compute_balanced_accuracy(held: HeldOut) -> ScoreEstimate:
-    parts = [_compute_accuracy(held.take(held.strata == sort)) for sort in np.unique(held.strata)]
+def _compute_balanced_accuracy(held_out: HeldOut) -> ScoreEstimate:
+    parts = [_compute_accuracy(held_out.take(held_out.strata == sort)) for sort in np.unique(held_out.strata)]
     error = np.sqrt(sum(part.error**2 for part in parts)) / len(parts)
     return ScoreEstimate(float(np.mean([part.value for part in parts])), float(error))
 
 
-def _log_score(held: HeldOut) -> ScoreEstimate:
-    chance = held.chances[np.arange(len(held)), held.answers]
-    n_answers = np.where(held.is_triplet, len(TRIPLET_ANSWERS), 2)
-    return _compute_mean(np.log2((1 - _DOUBT) * chance + _DOUBT / n_answers), held.weights)
+def _log_score(held_out: HeldOut) -> ScoreEstimate:
+    chance = held_out.chances[np.arange(len(held_out)), held_out.answers]
+    n_answers = np.where(held_out.is_triplet, len(TRIPLET_ANSWERS), 2)
+    return _compute_mean(np.log2((1 - _DOUBT) * chance + _DOUBT / n_answers), held_out.weights)
 
 
 _SCORES: dict[str, Callable[[HeldOut], ScoreEstimate]] = {
@@ -602,8 +602,8 @@ def check_scoring(scoring: Any) -> Callable[[HeldOut], ScoreEstimate]:
     """Return the scoring function for a name, or wrap a function."""
     if isinstance(scoring, str) and scoring in _SCORES:
         score = _SCORES[scoring]
-        return lambda held: score(replace(held, weights=held.weights / held.weights.max()))
+        return lambda held_out: score(replace(held_out, weights=held_out.weights / held_out.weights.max()))
     if callable(scoring):
-        return lambda held: ScoreEstimate(float(scoring(held)), np.nan)
+        return lambda held_out: ScoreEstimate(float(scoring(held_out)), np.nan)
     names = ", ".join(map(repr, get_args(HintScoring)))
     raise ValueError(f"scoring must be one of {names}, or a function of a HeldOut; got {scoring!r}.")

@@ -20,7 +20,7 @@ from likewise._compat import (
     check_random_state,
     with_callbacks,
 )
-from likewise.base import FitProgress, integer, repeat_warnings, warn_caller
+from likewise.base import FitProgress, Rule, repeat_warnings, warn_caller
 from likewise.evaluation._hint_cv import (
     FoldResult,
     HeldOut,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
     from likewise.supervision import Supervision
 
-Rule = Literal["simplest_method", "best", "one_standard_error"]
+SelectionRule = Literal["simplest_method", "best", "one_standard_error"]
 _REPEATS = 3  # different splits into folds, if several methods are compared
 _CLOSE = 0.5  # maximum distance, in standard errors, of a simpler method from the best score
 _GROUPS = 50  # groups of questions of the jackknife that estimates standard errors
@@ -144,7 +144,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         Indices in `cv_results_` of the candidates whose score is within one standard error (of the
         difference) of the best. All candidates are scored on the same held-out hints, so differences vary
         less than the scores themselves; the error is estimated by leaving out groups of hints in turn (the
-        jackknife). The simplest come first: fewer clusters, then the first method.
+        jackknife). Fewer clusters come first, then the first method.
     scoring_ : str or callable
         The score that was used.
     labels_ : ndarray of shape (n_samples,)
@@ -197,7 +197,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         cv: Any = 5,
         scoring: Any = "auto",
         n_repeats: int | Literal["auto"] = "auto",
-        rule: Rule = "simplest_method",
+        rule: SelectionRule = "simplest_method",
         refit: bool = True,
         as_links: bool = False,
         n_jobs: int | None = None,
@@ -241,9 +241,9 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         self : HintSearchCV
             The fitted search.
         """
-        if self.rule not in get_args(Rule):
-            raise ValueError(f"rule must be one of {get_args(Rule)}; got {self.rule!r}.")
-        repeats = integer(1)
+        if self.rule not in get_args(SelectionRule):
+            raise ValueError(f"rule must be one of {get_args(SelectionRule)}; got {self.rule!r}.")
+        repeats = Rule.integer(1)
         if self.n_repeats != "auto" and not repeats.holds(self.n_repeats):
             raise ValueError(f"n_repeats must be 'auto' or {repeats.expected}; got {self.n_repeats!r}.")
         if self.scoring != "auto":
@@ -510,11 +510,13 @@ def _compute_difference_errors(
     errors = np.full(len(results), np.nan)
     without = np.full((len(results), len(used)), np.nan)
     for c, group in enumerate(results):
-        if all(result.held is not None for result in group):
-            held = HeldOut.concatenate([result.held for result in group if result.held is not None])
+        if all(result.held_out is not None for result in group):
+            held_out = HeldOut.concatenate(
+                [result.held_out for result in group if result.held_out is not None]
+            )
             errors[c] = np.inf
             if len(used) > 1:
-                without[c] = [score(held.take(groups != one)).value for one in used]
+                without[c] = [score(held_out.take(groups != one)).value for one in used]
     if len(used) > 1:
         difference = without[top] - without
         spread = (difference - difference.mean(axis=1, keepdims=True)) ** 2

@@ -20,9 +20,9 @@ class Satisfaction:
     n_must, n_must_kept, n_cannot, n_cannot_kept : int
         The numbers of must-links and cannot-links, and of those that are satisfied. A group of m rows counts
         as m (m - 1) / 2 links.
-    broken_must, broken_cannot : ndarray of shape (n, 2)
+    violated_must, violated_cannot : ndarray of shape (n, 2)
         The violated links. Links of groups are only counted.
-    n_must_groups, n_broken_must_groups, n_cannot_groups, n_broken_cannot_groups : int, default=0
+    n_must_groups, n_violated_must_groups, n_cannot_groups, n_violated_cannot_groups : int, default=0
         The numbers of groups, and of groups with at least one violated link.
 
     Examples
@@ -31,7 +31,7 @@ class Satisfaction:
     >>> from likewise.evaluation import link_satisfaction
     >>> hints = Supervision.from_links(3, must=[(0, 1)], cannot=[(0, 2)])
     >>> kept = link_satisfaction([0, 0, 0], hints)
-    >>> kept.n_must_kept, kept.n_cannot_kept, kept.broken_cannot.tolist(), kept.share
+    >>> kept.n_must_kept, kept.n_cannot_kept, kept.violated_cannot.tolist(), kept.share
     (1, 0, [[0, 2]], 0.5)
     """
 
@@ -39,12 +39,12 @@ class Satisfaction:
     n_must_kept: int
     n_cannot: int
     n_cannot_kept: int
-    broken_must: IntArray
-    broken_cannot: IntArray
+    violated_must: IntArray
+    violated_cannot: IntArray
     n_must_groups: int = 0
-    n_broken_must_groups: int = 0
+    n_violated_must_groups: int = 0
     n_cannot_groups: int = 0
-    n_broken_cannot_groups: int = 0
+    n_violated_cannot_groups: int = 0
 
     @classmethod
     def _from_codes(cls, codes: IntArray, links: Any, rows: IntArray | None = None) -> Satisfaction:
@@ -57,16 +57,16 @@ class Satisfaction:
             _GroupPairs.from_codes(codes, groups) if len(groups.indptr) > 1 else _GroupPairs()
             for groups in (links.must_groups, links.cannot_groups)
         )
-        broken_must, broken_cannot = must[~must_kept], cannot[~cannot_kept]
+        violated_must, violated_cannot = must[~must_kept], cannot[~cannot_kept]
         if rows is not None:
-            broken_must, broken_cannot = rows[broken_must], rows[broken_cannot]
+            violated_must, violated_cannot = rows[violated_must], rows[violated_cannot]
         return cls(
             len(must) + must_groups.total,
             int(must_kept.sum()) + must_groups.together,
             len(cannot) + cannot_groups.total,
             int(cannot_kept.sum()) + cannot_groups.total - cannot_groups.together,
-            broken_must,
-            broken_cannot,
+            violated_must,
+            violated_cannot,
             must_groups.n_groups,
             must_groups.n_not_whole,
             cannot_groups.n_groups,
@@ -92,7 +92,9 @@ class Satisfaction:
         satisfaction : Satisfaction
             A copy with the row numbers of the data.
         """
-        return replace(self, broken_must=rows[self.broken_must], broken_cannot=rows[self.broken_cannot])
+        return replace(
+            self, violated_must=rows[self.violated_must], violated_cannot=rows[self.violated_cannot]
+        )
 
     def __str__(self) -> str:
         return (
@@ -105,8 +107,8 @@ class Satisfaction:
 
     def _repr_html_(self) -> str:
         kinds = (
-            ("must-links", self.n_must, self.n_must_kept, self.broken_must, "="),
-            ("cannot-links", self.n_cannot, self.n_cannot_kept, self.broken_cannot, "≠"),
+            ("must-links", self.n_must, self.n_must_kept, self.violated_must, "="),
+            ("cannot-links", self.n_cannot, self.n_cannot_kept, self.violated_cannot, "≠"),
         )
         rows = [
             (
@@ -114,15 +116,17 @@ class Satisfaction:
                 stated,
                 kept,
                 stated - kept,
-                list_some([f"{i} {sign} {j}" for i, j in broken[:5].tolist()], len(broken)),
+                list_some([f"{i} {sign} {j}" for i, j in violated[:5].tolist()], len(violated)),
             )
-            for name, stated, kept, broken, sign in kinds
+            for name, stated, kept, violated, sign in kinds
         ]
-        n_groups = self.n_broken_must_groups + self.n_broken_cannot_groups
-        notes = [f"{n_groups} group(s) with a broken link; the table counts their pairs"] if n_groups else []
+        n_groups = self.n_violated_must_groups + self.n_violated_cannot_groups
+        notes = (
+            [f"{n_groups} group(s) with a violated link; the table counts their pairs"] if n_groups else []
+        )
         return render_table(
             f"{self.share:.1%} of the links kept",
-            ("links", "stated", "kept", "broken", "examples"),
+            ("links", "stated", "kept", "violated", "examples"),
             rows,
             notes,
         )
@@ -138,7 +142,7 @@ class TripletSatisfaction:
         The number of triplets.
     n_kept : int
         The number of triplets that are satisfied.
-    broken : ndarray of int
+    violated : ndarray of int
         The positions of the violated triplets in the list of triplets.
 
     Examples
@@ -146,13 +150,13 @@ class TripletSatisfaction:
     >>> from likewise import Supervision
     >>> from likewise.evaluation import triplet_satisfaction
     >>> kept = triplet_satisfaction([0, 0, 1, 1], Supervision.from_triplets(4, [(0, 1, 2), (0, 2, 3)], "AB"))
-    >>> kept.n_kept, kept.broken.tolist(), kept.share
+    >>> kept.n_kept, kept.violated.tolist(), kept.share
     (1, [1], 0.5)
     """
 
     n_triplets: int
     n_kept: int
-    broken: IntArray
+    violated: IntArray
 
     @property
     def share(self) -> float:
@@ -166,11 +170,11 @@ class TripletSatisfaction:
         return f"{type(self).__name__}({self})"
 
     def _repr_html_(self) -> str:
-        places = list_some(list(map(str, self.broken[:5].tolist())), len(self.broken))
-        notes = [f"positions of the broken triplets: {places}"] if len(self.broken) else []
+        places = list_some(list(map(str, self.violated[:5].tolist())), len(self.violated))
+        notes = [f"positions of the violated triplets: {places}"] if len(self.violated) else []
         rows = [(self.n_triplets, self.n_kept, self.n_triplets - self.n_kept)]
         return render_table(
-            f"{self.share:.1%} of the triplets kept", ("stated", "kept", "broken"), rows, notes
+            f"{self.share:.1%} of the triplets kept", ("stated", "kept", "violated"), rows, notes
         )
 
 
@@ -204,7 +208,7 @@ def link_satisfaction(labels: Any, supervision: Any) -> Satisfaction:
     >>> kept = link_satisfaction([0, 0, 1, 1], hints)
     >>> print(kept)
     1 of 2 must-links and 1 of 1 cannot-links kept (66.7%)
-    >>> kept.broken_must
+    >>> kept.violated_must
     array([[1, 2]])
     """
     codes = encode_labels(labels, what="labels")

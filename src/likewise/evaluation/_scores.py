@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -131,7 +131,7 @@ def scores(
 
     See Also
     --------
-    pairwise_precision_recall_f : the pair scores, with their limiting cases.
+    pairwise_f : F over pairs of rows, with its limiting cases.
     link_satisfaction : the fraction of the hints that are satisfied.
 
     Notes
@@ -190,42 +190,21 @@ def _mask(supervision: Any, rows: Rows) -> np.ndarray:
 # ---------------------------------------------------------------------- scores that scikit-learn lacks
 
 
-@dataclass(frozen=True)
-class PairwiseScores:
-    """Precision, recall and F over the pairs of rows in the same cluster.
-
-    Parameters
-    ----------
-    precision : float
-        The fraction of the pairs in the same cluster that are in the same class.
-    recall : float
-        The fraction of the pairs in the same class that are in the same cluster.
-    f : float
-        The harmonic mean of the two.
-
-    Examples
-    --------
-    >>> from likewise.evaluation import pairwise_precision_recall_f
-    >>> pairwise_precision_recall_f([0, 0, 1, 1], [0, 0, 0, 1])
-    PairwiseScores(precision=0.333..., recall=0.5, f=0.4)
-    """
+class _PairwiseScores(NamedTuple):
+    """Precision, recall and F over the pairs of rows in the same cluster."""
 
     precision: float
     recall: float
     f: float
 
-    def _repr_html_(self) -> str:
-        rows = [("precision", self.precision), ("recall", self.recall), ("F", self.f)]
-        return render_table("Pairs of rows in the same cluster", ("score", "value"), rows)
 
-
-def _compute_pairwise(true: IntArray, pred: IntArray) -> PairwiseScores:
+def _compute_pairwise(true: IntArray, pred: IntArray) -> _PairwiseScores:
     """Return precision, recall and F over pairs; counts are exact integers until the last division."""
     cells = contingency_matrix(true, pred, sparse=True, dtype=np.int64).data
     both, in_true, in_pred = map(count_pairs, (cells, np.bincount(true), np.bincount(pred)))
     if in_true == in_pred == 0:  # every row is alone in both, so the partitions are equal
-        return PairwiseScores(1.0, 1.0, 1.0)
-    return PairwiseScores(
+        return _PairwiseScores(1.0, 1.0, 1.0)
+    return _PairwiseScores(
         precision=both / in_pred if in_pred else 0.0,
         recall=both / in_true if in_true else 0.0,
         f=2 * both / (in_true + in_pred),
@@ -247,8 +226,8 @@ def count_pairs(sizes: IntArray) -> int:
     return int((sizes * (sizes - 1) // 2).sum())
 
 
-def pairwise_precision_recall_f(labels_true: ArrayLike, labels_pred: Any) -> PairwiseScores:
-    """Score the pairs of rows that a clustering puts into the same cluster.
+def pairwise_f(labels_true: ArrayLike, labels_pred: Any) -> float:
+    """Return the F score over the pairs of rows in the same cluster.
 
     With n_kc the number of rows in cluster k and class c, let TP = Σ C(n_kc, 2) be the number of
     pairs that share both, PP = Σ C(n_k·, 2) the number of pairs in the same cluster and PT = Σ C(n_·c, 2) the
@@ -258,7 +237,7 @@ def pairwise_precision_recall_f(labels_true: ArrayLike, labels_pred: Any) -> Pai
 
     A score with the denominator 0 is 0: clusters of one row each have precision 0 if the classes are larger.
     The exception is that every row is alone in both labellings. They are then the same partition, and all
-    three scores are 1, even for a single row.
+    three scores are 1, even for a single row. :func:`scores` returns precision and recall too.
 
     Parameters
     ----------
@@ -268,8 +247,8 @@ def pairwise_precision_recall_f(labels_true: ArrayLike, labels_pred: Any) -> Pai
 
     Returns
     -------
-    PairwiseScores
-        The scores `precision`, `recall` and `f`.
+    f : float
+        Between 0 and 1.
 
     Notes
     -----
@@ -278,33 +257,10 @@ def pairwise_precision_recall_f(labels_true: ArrayLike, labels_pred: Any) -> Pai
 
     Examples
     --------
-    >>> pairwise_precision_recall_f(["a", "a", "a", "b"], [0, 0, 1, 1])
-    PairwiseScores(precision=0.5, recall=0.333..., f=0.4)
-    """
-    return _compute_pairwise(*encode_label_pair(labels_true, labels_pred))
-
-
-def pairwise_f(labels_true: ArrayLike, labels_pred: Any) -> float:
-    """Return the F score over pairs, 2 TP / (PP + PT).
-
-    See :func:`pairwise_precision_recall_f` for the terms, the cost and the limiting cases.
-
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-        The classes and the clusters, of any sortable type.
-
-    Returns
-    -------
-    f : float
-        Between 0 and 1.
-
-    Examples
-    --------
     >>> pairwise_f(["a", "a", "a", "b"], [0, 0, 1, 1])
     0.4
     """
-    return pairwise_precision_recall_f(labels_true, labels_pred).f
+    return _compute_pairwise(*encode_label_pair(labels_true, labels_pred)).f
 
 
 def purity_score(labels_true: ArrayLike, labels_pred: Any) -> float:

@@ -15,14 +15,14 @@ from likewise.features._sounds import SoundFeatures, sound_features
 from likewise.features._sounds import Wave as Wave
 from likewise.features._sounds import log_mel as log_mel
 from likewise.features._sounds import read_wave as read_wave
-from likewise.features._tabular import array_features, table_features
+from likewise.features._tabular import array_features as array_features
+from likewise.features._tabular import table_features
 from likewise.features._texts import TextFeatures, text_features
 
 __all__ = [
     "ImageFeatures",
     "SoundFeatures",
     "TextFeatures",
-    "array_features",
     "image_features",
     "list_models",
     "sound_features",

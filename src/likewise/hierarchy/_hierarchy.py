@@ -30,7 +30,7 @@ from likewise.hierarchy._edges import (
     read_parents,
     unknown_label,
 )
-from likewise.hierarchy._indicators import Consistency, find_held_labels, with_labels
+from likewise.hierarchy._indicators import Consistency, read_indicators, with_labels
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike
@@ -85,7 +85,7 @@ class LabelHierarchy:
     array([[1, 1, 1, 0],
            [1, 1, 0, 1]])
     >>> print(pets.consistency([[0, 0, 1, 0], [1, 1, 0, 1]]))
-    50.0% of 2 rows are consistent; most often broken: 'kitten' without 'cat', in 1 row(s)
+    50.0% of 2 rows are consistent; most often violated: 'kitten' without 'cat', in 1 row(s)
     """
 
     names: tuple[str, ...]
@@ -341,7 +341,7 @@ class LabelHierarchy:
         upwards = sparse.csr_array(
             self.ancestor_matrix().T | np.eye(self.n_labels, dtype=bool), dtype=np.int32
         )
-        closed = sparse.csr_array(find_held_labels(Y, self.names) @ upwards)
+        closed = sparse.csr_array(read_indicators(Y, self.names) @ upwards)
         closed.data[:] = 1
         return with_labels(Y, closed, self.names)
 
@@ -358,7 +358,7 @@ class LabelHierarchy:
         Consistency
             The fraction of consistent rows, and the number of violations of each of :attr:`edges`.
         """
-        return Consistency.from_labels(find_held_labels(Y, self.names), self._pairs, self.edges)
+        return Consistency.from_labels(read_indicators(Y, self.names), self._pairs, self.edges)
 
     def restrict(self, names: Iterable[str]) -> LabelHierarchy:
         """Keep some of the labels; the children of removed labels move to their nearest kept ancestors.

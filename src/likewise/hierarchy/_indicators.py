@@ -13,7 +13,7 @@ from likewise.exceptions import HierarchyError
 from likewise.hierarchy._edges import Edge, IntArray, format_names
 
 
-def find_held_labels(Y: Any, names: tuple[str, ...]) -> sparse.csr_array:
+def read_indicators(Y: Any, names: tuple[str, ...]) -> sparse.csr_array:
     """Return the labels of each row as a CSR array of ones, with columns in the order of `names`."""
     if _is_frame(Y):
         values = _as_numeric(Y.to_numpy())[:, _find_column_order(Y, names)]
@@ -24,22 +24,22 @@ def find_held_labels(Y: Any, names: tuple[str, ...]) -> sparse.csr_array:
             f"Y must have one column for each of the {len(names)} labels; got shape {values.shape}. For a "
             "subset of the labels, use restrict(names) first."
         )
-    held = sparse.csr_array(values, copy=True)
-    held.sum_duplicates()
-    wrong = held.data[(held.data != 0) & (held.data != 1)]
+    indicators = sparse.csr_array(values, copy=True)
+    indicators.sum_duplicates()
+    wrong = indicators.data[(indicators.data != 0) & (indicators.data != 1)]
     if wrong.size:
         value = wrong[0]
         way = "Fill in 0 where a label was not recorded." if value != value else "Use Y > 0 if that is meant."
         raise ValueError(f"Y must be 1 where a row has a label and 0 elsewhere; got {value}. {way}")
-    held.eliminate_zeros()
-    return held.astype(np.int32)
+    indicators.eliminate_zeros()
+    return indicators.astype(np.int32)
 
 
-def with_labels(Y: Any, held: sparse.csr_array, names: tuple[str, ...]) -> Any:
-    """Return a copy of `Y` with the same type and dtype, in which the entries of `held` are set."""
+def with_labels(Y: Any, indicators: sparse.csr_array, names: tuple[str, ...]) -> Any:
+    """Return a copy of `Y` with the same type and dtype, in which the entries of `indicators` are set."""
     if sparse.issparse(Y):
-        return type(Y)(held.astype(Y.dtype))
-    rows, columns = held.nonzero()
+        return type(Y)(indicators.astype(Y.dtype))
+    rows, columns = indicators.nonzero()
     if _is_frame(Y):
         values = Y.to_numpy(copy=True)
         values[rows, np.array(_find_column_order(Y, names))[columns]] = 1
@@ -109,15 +109,17 @@ class Consistency:
     worst: list[tuple[str, str, int]]
 
     @classmethod
-    def from_labels(cls, held: sparse.csr_array, pairs: IntArray, edges: tuple[Edge, ...]) -> Consistency:
+    def from_labels(
+        cls, indicators: sparse.csr_array, pairs: IntArray, edges: tuple[Edge, ...]
+    ) -> Consistency:
         """Count the violations of each edge.
 
         Parameters
         ----------
-        held : csr_array of shape (n_rows, n_labels)
+        indicators : csr_array of shape (n_rows, n_labels)
             1 where a row has a label.
         pairs : ndarray of shape (n_edges, 2)
-            The edges (parent, child) as columns of `held`.
+            The edges (parent, child) as columns of `indicators`.
         edges : tuple of (parent, child)
             The same edges as names.
 
@@ -126,17 +128,17 @@ class Consistency:
         found : Consistency
             The counts.
         """
-        columns = held.tocsc()
+        columns = indicators.tocsc()
         child = columns[:, pairs[:, 1]]
-        broken = sparse.csr_array(child - child.multiply(columns[:, pairs[:, 0]]))
-        broken.eliminate_zeros()
-        n_rows = held.shape[0]
-        violations = np.bincount(broken.indices, minlength=len(pairs)).astype(np.int64)
+        violated = sparse.csr_array(child - child.multiply(columns[:, pairs[:, 0]]))
+        violated.eliminate_zeros()
+        n_rows = indicators.shape[0]
+        violations = np.bincount(violated.indices, minlength=len(pairs)).astype(np.int64)
         violations.flags.writeable = False
         order = np.argsort(-violations, kind="stable")
         return cls(
             n_rows=n_rows,
-            consistent_rows=float(np.mean(np.diff(broken.indptr) == 0)) if n_rows else 1.0,
+            consistent_rows=float(np.mean(np.diff(violated.indptr) == 0)) if n_rows else 1.0,
             violations=violations,
             worst=[(*edges[e], int(violations[e])) for e in order.tolist() if violations[e]],
         )
@@ -146,4 +148,4 @@ class Consistency:
         if not self.worst:
             return description
         parent, child, count = self.worst[0]
-        return f"{description}; most often broken: {child!r} without {parent!r}, in {count} row(s)"
+        return f"{description}; most often violated: {child!r} without {parent!r}, in {count} row(s)"

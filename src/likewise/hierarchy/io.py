@@ -24,7 +24,7 @@ from likewise.hierarchy._hierarchy import COLUMNS, LabelHierarchy, get_known_col
 from likewise.supervision.io import NOTE
 from likewise.tables import Problems, choose_format, decode, format_csv_line, parse_number, read_csv_rows
 
-__all__ = ["Format", "read_hierarchy", "write_hierarchy"]
+__all__ = ["read_hierarchy", "write_hierarchy"]
 
 Format = Literal["csv", "newick", "graphml", "json"]
 _SUFFIXES = {".csv": "csv", ".nwk": "newick", ".newick": "newick", ".graphml": "graphml", ".json": "json"}

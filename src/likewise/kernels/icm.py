@@ -191,7 +191,7 @@ def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
                     if p.is_cannot[e]:
                         costs[g] += p.weight[e] * (p.reach[g] - p.beta * here)
                         continue
-                    if H > 1:  # the part of a broken must-link that depends on where row i goes
+                    if H > 1:  # the part of a violated must-link that depends on where row i goes
                         for h in range(k):
                             costs[h] += p.weight[e] * 0.5 * p.beta * (p.dist[e, h] - here)
                     penalty = p.weight[e] * (p.alpha + p.beta * here)

@@ -1,6 +1,7 @@
 """The k-means family: k-means with hints. All members share one loop."""
 
-from likewise.kmeans._base import AssignmentProblem, KMeansFamily
+from likewise.kmeans._base import AssignmentProblem as AssignmentProblem
+from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._cop import COPKMeans
 from likewise.kmeans._labelled import ConstrainedKMeans, SeededKMeans
 from likewise.kmeans._minibatch import MiniBatchMPCKMeans, MiniBatchPCKMeans
@@ -8,7 +9,6 @@ from likewise.kmeans._mpck import MPCKMeans
 from likewise.kmeans._pck import MKMeans, PCKMeans
 
 __all__ = [
-    "AssignmentProblem",
     "COPKMeans",
     "ConstrainedKMeans",
     "KMeansFamily",

@@ -16,8 +16,18 @@ from likewise._compat import (
     check_random_state,
     with_callbacks,
 )
+from likewise._seeding import (
+    MANY_ROWS,
+    ComponentCentroids,
+    HintedSubset,
+    draw_seeds_from_closure,
+    extend_seeds,
+    find_least_violating,
+    is_clearly_better,
+    oversample,
+)
 from likewise.backends import Block, Rows, as_rows, draw_rows, get_n_threads
-from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real
+from likewise.base import FitProgress, HintedClusterer, Rule
 from likewise.evaluation import Satisfaction
 from likewise.kmeans._loop import (
     NO_ROWS,
@@ -31,16 +41,6 @@ from likewise.kmeans._loop import (
     compute_mean_squared_distance,
     compute_means,
     sum_rows,
-)
-from likewise.seeding import (
-    MANY_ROWS,
-    ComponentCentroids,
-    HintedSubset,
-    draw_seeds_from_closure,
-    extend_seeds,
-    find_least_violating,
-    is_clearly_better,
-    oversample,
 )
 from likewise.supervision import Supervision
 
@@ -227,12 +227,12 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     # How many of the first starts take their centres from the hints; None for all, by the labels.
     _n_hinted_starts: ClassVar[int | None] = 1
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "n_clusters": integer(1),
-        "init": either(choice("hints", "k-means++"), IS_ARRAY),
-        "n_init": integer(1),
-        "max_iter": integer(1),
-        "tol": real(0),
-        "n_jobs": either(choice(None, -1), integer(1)),
+        "n_clusters": Rule.integer(1),
+        "init": Rule.either(Rule.choice("hints", "k-means++"), IS_ARRAY),
+        "n_init": Rule.integer(1),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0),
+        "n_jobs": Rule.either(Rule.choice(None, -1), Rule.integer(1)),
     }
 
     def __init__(
@@ -416,7 +416,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """Return the steps and the starts of a fit with these hints; a batch is not sampled for trials."""
         learning = self._make_learning(hinted)
         hinted = hinted if self._hints_assign else None
-        steps = KMeansSteps(X, self.n_clusters, hinted=hinted, learning=learning, watch=named.rows)
+        steps = KMeansSteps(X, self.n_clusters, hinted=hinted, learning=learning, tracked=named.rows)
         starts = self._make_starts(X, named, middle, rng)
         is_linked = hinted is not None and "links" in named.hints.kinds
         on = steps if is_linked and len(starts) > 2 else None
@@ -448,7 +448,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         if hinted is not None:
             hinted = copy(hinted)
             hinted.rows = hinted_rows
-        return KMeansSteps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=hinted_rows)
+        return KMeansSteps(rows, self.n_clusters, hinted=hinted, learning=learning, tracked=hinted_rows)
 
     def _fit_starts(
         self, plan: FitPlan, max_iter: int, progress: FitProgress | None = None
@@ -550,7 +550,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             The cluster of each row; a dask array if X is Dask data.
         """
         rows, metric, centers = self._check_new_rows(X)
-        return rows.produce(partial(_find_nearest_center, metric, centers), np.int32)
+        return rows.map_rows(partial(_find_nearest_center, metric, centers), np.int32)
 
     def transform(self, X: MatrixLike) -> Any:
         """Return the distance of each row to each centre.
@@ -566,7 +566,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             The distances, in the learned metric if there is one; a dask array if X is Dask data.
         """
         rows, metric, centers = self._check_new_rows(X)
-        return rows.produce(partial(_compute_distances, metric, centers), rows.dtype, len(centers))
+        return rows.map_rows(partial(_compute_distances, metric, centers), rows.dtype, len(centers))
 
     def score(
         self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -615,8 +615,8 @@ class FitPlan:
 
         The objective alone is not enough: it covers all rows, of which few are hinted. Clusters that
         contradict the hints, with the hinted rows forced out of their nearest clusters, often have the lowest
-        objective. The criterion is therefore the total weight of the links that would be broken if the hinted
-        rows went to their nearest clusters. Fits within one standard deviation (the square root of the
+        objective. The criterion is therefore the total weight of the links that would be violated if the
+        hinted rows went to their nearest clusters. Fits within one standard deviation (the square root of the
         smallest total, at least 1) count as equal. Among these, starts with the Euclidean metric are
         preferred, so that few hints do not lead far from k-means; then the lowest objective decides. Without
         links only the objective decides.

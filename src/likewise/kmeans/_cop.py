@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from likewise._seeding import HintedSubset
 from likewise.backends import Rows
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._loop import HintedPlacement, Metric
 from likewise.kmeans._mpck import FROM_SCRATCH, index_links, search_labels
-from likewise.seeding import HintedSubset
 
 _MAX_STEPS = 200_000
 _NO_COMPONENTS = (np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))
@@ -80,10 +80,10 @@ class ApartComponents:
         found = [improve(FROM_SCRATCH)]
         if self._last is not None:
             found.append(improve(self._last))
-        elif self._find_broken(found[0]):
+        elif self._find_violated(found[0]):
             found.append(improve(self._search(node_costs)))
         cost = [
-            np.inf if self._find_broken(labels) else float(node_costs[np.arange(self._n), labels].sum())
+            np.inf if self._find_violated(labels) else float(node_costs[np.arange(self._n), labels].sum())
             for labels in found
         ]
         best = int(np.argmin(cost))
@@ -94,7 +94,7 @@ class ApartComponents:
         """Return the component of each row. Components are moved as a whole to fill an empty cluster."""
         return self._node
 
-    def _find_broken(self, labels: np.ndarray) -> bool:
+    def _find_violated(self, labels: np.ndarray) -> bool:
         if (labels[self._edges[:, 0]] == labels[self._edges[:, 1]]).any():
             return True
         return any(len(np.unique(labels[group])) < len(group) for group in self._groups)

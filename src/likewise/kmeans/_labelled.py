@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from likewise._seeding import HintedSubset, extend_seeds
 from likewise.backends import Rows
 from likewise.kmeans._base import AssignmentProblem, KMeansFamily
 from likewise.kmeans._loop import ClusterStats, KMeansFit
-from likewise.seeding import HintedSubset, extend_seeds
 
 
 class SeededKMeans(KMeansFamily):

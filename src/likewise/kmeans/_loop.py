@@ -108,15 +108,15 @@ class ClusterStats:
         Weighted sums of the squares, or of the outer products, if each cluster has its own metric.
     changed : int
         Number of rows whose label changed.
-    watched : ndarray of int32
-        The labels of the watched rows, in row order.
+    tracked_labels : ndarray of int32
+        The labels of the tracked rows, in row order.
     """
 
     counts: np.ndarray
     sums: np.ndarray
     second: np.ndarray | None
     changed: int = 0
-    watched: np.ndarray = field(default_factory=NO_ROWS.copy)
+    tracked_labels: np.ndarray = field(default_factory=NO_ROWS.copy)
 
     def __add__(self, other: ClusterStats) -> ClusterStats:
         second = None if self.second is None or other.second is None else self.second + other.second
@@ -125,7 +125,7 @@ class ClusterStats:
             self.sums + other.sums,
             second,
             self.changed + other.changed,
-            np.concatenate([self.watched, other.watched]),
+            np.concatenate([self.tracked_labels, other.tracked_labels]),
         )
 
     @classmethod
@@ -316,12 +316,12 @@ class KMeansFit:
     stats : ClusterStats
         The sums of each cluster, and the number of labels that changed.
     objective : float
-        The cost of all rows plus that of broken links.
+        The cost of all rows plus that of violated links.
     nearest : ndarray
         The nearest cluster of each hinted row, regardless of hints.
     hinted_labels : ndarray
         The cluster of each hinted row.
-    held : FixedLabels
+    fixed : FixedLabels
         The rows that need not be in their nearest cluster: hinted rows, and rows moved to an empty cluster.
     n_iter, converged, learned : int, bool, bool
         The number of iterations, whether the labels converged, and whether the metric was fitted from the
@@ -334,7 +334,7 @@ class KMeansFit:
     objective: float
     nearest: np.ndarray
     hinted_labels: np.ndarray
-    held: FixedLabels
+    fixed: FixedLabels
     n_iter: int = 0
     converged: bool = True
     learned: bool = False
@@ -354,7 +354,7 @@ class KMeansSteps:
         *,
         hinted: HintedRowPlacer | None = None,
         learning: MetricLearning | None = None,
-        watch: np.ndarray = NO_ROWS,
+        tracked: np.ndarray = NO_ROWS,
         fill: bool = True,
     ) -> None:
         self.rows, self.k = as_rows(X), n_clusters
@@ -362,7 +362,7 @@ class KMeansSteps:
         self.hinted, self.learning = hinted, learning
         self._labels: Column | None = None
         self._last: KMeansFit | None = None  # the fit whose labels are stored
-        self._watch = watch if hinted is None else hinted.rows
+        self._tracked = tracked if hinted is None else hinted.rows
         moment: Moment = "squares" if learning is None or learning.diagonal else "products"
         self._moments: str | None = None  # the second moments per cluster that the next metric needs
         if learning is not None and learning.per_cluster:
@@ -386,7 +386,7 @@ class KMeansSteps:
                 metric, centers, None if hinted_labels is None else hinted_labels.astype(np.int64)
             )
             fixed = FixedLabels(self.hinted.rows, placed.labels)
-        watched = FixedLabels(self._watch, self._watch)
+        tracked = FixedLabels(self._tracked, self._tracked)
 
         def assign(block: Block) -> ClusterStats:
             """Label one block of rows; `fixed` rows get their fixed labels and are excluded from the sums."""
@@ -397,7 +397,7 @@ class KMeansSteps:
             at, given = fixed.restrict_to_block(block.rows)
             mine[at] = given
             stats.changed = 0 if is_first else int(np.count_nonzero(mine != block.kept))
-            stats.watched = mine[watched.restrict_to_block(block.rows)[0]]
+            stats.tracked_labels = mine[tracked.restrict_to_block(block.rows)[0]]
             block.kept[...] = mine
             return stats
 
@@ -414,7 +414,7 @@ class KMeansSteps:
             nearest = placed.nearest
         if self._fill and (stats.counts == 0).any():
             stats, fixed = self._reseed(stats, fixed, centers, metric, moments)
-        self._last = KMeansFit(centers, metric, stats, objective, nearest, stats.watched, fixed)
+        self._last = KMeansFit(centers, metric, stats, objective, nearest, stats.tracked_labels, fixed)
         return self._last
 
     def collect_labels(self, fit: KMeansFit, renumber: np.ndarray | None = None) -> Any:
@@ -422,7 +422,7 @@ class KMeansSteps:
         if self._last is None or self._last.stats is not fit.stats:
             # The stored labels are those of another fit. They are recomputed while they are collected, so
             # this needs no extra pass.
-            recipe = partial(label_block, fit.centers, fit.metric, fit.held)
+            recipe = partial(label_block, fit.centers, fit.metric, fit.fixed)
             self._labels = self.rows.make_column(np.int32, recipe)
         assert self._labels is not None
         return self.rows.collect(self._labels, renumber)
@@ -445,21 +445,21 @@ class KMeansSteps:
         labels = np.repeat([cluster for *_, cluster in moves], [len(moved) for moved, *_ in moves])
         every, first = np.unique(np.concatenate([rows, fixed.rows]), return_index=True)
         fixed = FixedLabels(every, np.concatenate([labels, fixed.labels])[first].astype(np.int32))
-        watched, k = FixedLabels(self._watch, self._watch), self.k
+        tracked, k = FixedLabels(self._tracked, self._tracked), self.k
 
         def move(block: Block) -> ClusterStats:
             assert block.kept is not None
             at, given = fixed.restrict_to_block(block.rows)
             block.kept[at] = given
             found = ClusterStats.from_labels(block.X, block.kept, block.weight, k, moments=moments)
-            found.watched = block.kept[watched.restrict_to_block(block.rows)[0]]
+            found.tracked_labels = block.kept[tracked.restrict_to_block(block.rows)[0]]
             return found
 
         recipe = partial(label_block, centers, metric, fixed)
         moved = self.rows.sum(move, self._labels, new_recipe=recipe)
         # How many more labels differ from the previous pass? Previous labels are known only for rows that
         # were fixed in it; all other rows count as changed.
-        last = NOTHING_FIXED if self._last is None else self._last.held
+        last = NOTHING_FIXED if self._last is None else self._last.fixed
         at = np.minimum(np.searchsorted(last.rows, rows), max(len(last.rows) - 1, 0))
         known = last.rows[at] == rows if len(last.rows) else np.zeros(len(rows), dtype=bool)
         was = last.labels[at[known]]

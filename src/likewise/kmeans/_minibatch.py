@@ -15,8 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likewise._batches import AT_ONCE, BatchChecksMixin, Patience, draw_pools, read_batches
 from likewise._compat import check_random_state, with_callbacks
+from likewise._seeding import HintedSubset, extend_seeds, label_rows
 from likewise.backends import ArrayRows, Rows, draw_rows, get_n_threads, get_ones
-from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
+from likewise.base import FitProgress, Rule, warn_caller
 from likewise.evaluation import Satisfaction
 from likewise.kmeans._loop import (
     NO_ROWS,
@@ -42,7 +43,6 @@ from likewise.kmeans._mpck import (
     compute_scatter,
 )
 from likewise.kmeans._pck import PCKMeans
-from likewise.seeding import HintedSubset, extend_seeds, label_rows
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
@@ -74,8 +74,8 @@ class RunningClusters:
         Weights and sums of the clusters and, if each has its own metric, second moments.
     second : ndarray of shape (d,) or (d, d)
         The second moment of all rows.
-    broken : ndarray of shape (H, d) or (H, d, d)
-        The contribution of broken links to the scatter.
+    violation_scatter : ndarray of shape (H, d) or (H, d, d)
+        The contribution of violated links to the scatter.
     gained, n_since : ndarray of shape (k,), int
         Weight that each cluster has gained, and number of rows seen, since the last check for nearly empty
         clusters.
@@ -90,7 +90,7 @@ class RunningClusters:
     metric: Metric
     stats: ClusterStats
     second: np.ndarray
-    broken: np.ndarray
+    violation_scatter: np.ndarray
     gained: np.ndarray
     n_since: int = 0
     n_steps: int = 0
@@ -102,15 +102,15 @@ class RunningClusters:
     def begin(cls, middle: np.ndarray, start: Start, learning: MetricLearning | None) -> RunningClusters:
         """Return the state of a start before any row is seen."""
         k, d = start.centers.shape
-        broken = np.zeros(_get_scatter_shape(k, d, learning))
+        violation_scatter = np.zeros(_get_scatter_shape(k, d, learning))
         own = learning is not None and learning.per_cluster
-        stats = ClusterStats(np.zeros(k), np.zeros((k, d)), np.zeros_like(broken) if own else None)
-        second = np.zeros(broken.shape[1:])
-        return cls(middle, start.centers, start.metric, stats, second, broken, np.zeros(k))
+        stats = ClusterStats(np.zeros(k), np.zeros((k, d)), np.zeros_like(violation_scatter) if own else None)
+        second = np.zeros(violation_scatter.shape[1:])
+        return cls(middle, start.centers, start.metric, stats, second, violation_scatter, np.zeros(k))
 
     def is_compatible(self, k: int, learning: MetricLearning | None) -> bool:
         """Return True if a fit with k clusters and these settings can continue from this state."""
-        return self.stats.counts.shape == (k,) and self.broken.shape == _get_scatter_shape(
+        return self.stats.counts.shape == (k,) and self.violation_scatter.shape == _get_scatter_shape(
             k, self.centers.shape[1], learning
         )
 
@@ -141,13 +141,13 @@ class RunningClusters:
         """
         found = steps.assign(self.centers, self.metric, hinted_labels)
         keep = 1.0 if half_life is None else 0.5 ** (size / half_life)
-        new, old = replace(found.stats, changed=0, watched=NO_ROWS), self.stats
+        new, old = replace(found.stats, changed=0, tracked_labels=NO_ROWS), self.stats
         second = None if old.second is None else keep * old.second
         stats = ClusterStats(keep * old.counts, keep * old.sums, second) + new
-        second, broken = keep * self.second + steps.second, keep * self.broken
+        second, violation_scatter = keep * self.second + steps.second, keep * self.violation_scatter
         learning = steps.learning
         if learning is not None and learning.linked is not None:
-            learning.linked.add_violations(broken, found.hinted_labels, self.metric)
+            learning.linked.add_violations(violation_scatter, found.hinted_labels, self.metric)
         # The start was fitted to the first batch, whose objective is therefore too low: drop it.
         fade = 0.0 if self.n_steps == 1 else 1.0 - 2.0 / (_SPAN + 1)
         seen = replace(
@@ -155,7 +155,7 @@ class RunningClusters:
             centers=compute_means(stats, self.centers),
             stats=stats,
             second=second,
-            broken=broken,
+            violation_scatter=violation_scatter,
             gained=self.gained + new.counts,
             n_since=self.n_since + size,
             n_steps=self.n_steps + 1,
@@ -202,8 +202,14 @@ class RunningClusters:
             _merge_clusters(self.stats.sums, into),
             None if second is None else _merge_clusters(second, into),
         )
-        broken = self.broken if len(self.broken) == 1 else _merge_clusters(self.broken, into)
-        return replace(judged, stats=stats, broken=broken, centers=compute_means(stats, centers))
+        violation_scatter = (
+            self.violation_scatter
+            if len(self.violation_scatter) == 1
+            else _merge_clusters(self.violation_scatter, into)
+        )
+        return replace(
+            judged, stats=stats, violation_scatter=violation_scatter, centers=compute_means(stats, centers)
+        )
 
     def learn_metric(self, learning: MetricLearning) -> RunningClusters:
         """Fit the metric to the running scatter, unless at most k + d rows have been seen."""
@@ -211,7 +217,7 @@ class RunningClusters:
         if self.n_rows <= k + d:
             return self
         scatter, mass = compute_scatter(self.stats, self.second, self.centers, learning.per_cluster)
-        scatter = scatter + self.broken
+        scatter = scatter + self.violation_scatter
         if learning.per_cluster and not mass.all():  # an empty cluster gets the pooled metric
             scatter[mass == 0] = scatter.sum(axis=0)
             mass = np.where(mass == 0, mass.sum(), mass)
@@ -250,10 +256,10 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
     reassignment_ratio: float
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "batch_size": integer(1),
-        "half_life": either(choice(None), real(0, strict=True)),
-        "max_no_improvement": either(choice(None), integer(1)),
-        "reassignment_ratio": real(0),
+        "batch_size": Rule.integer(1),
+        "half_life": Rule.either(Rule.choice(None), Rule.real(0, strict=True)),
+        "max_no_improvement": Rule.either(Rule.choice(None), Rule.integer(1)),
+        "reassignment_ratio": Rule.real(0),
     }
 
     @with_callbacks
@@ -423,7 +429,7 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         return LinkedRows(rows, hinted, self._make_batch_penalty(rows, state), rng)
 
     def _make_batch_penalty(self, rows: Rows, state: RunningClusters | None = None) -> Penalty:
-        """Return the penalty of broken links at the scale of the rows seen before, else of `rows`."""
+        """Return the penalty of violated links at the scale of the rows seen before, else of `rows`."""
         return self._make_penalty(
             lambda: compute_mean_squared_distance(rows) if state is None else state.mean_squared_distance
         )
@@ -443,7 +449,7 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         `where` are their previous labels.
         """
         k, learning = self.n_clusters, self._make_learning(linked)
-        steps = KMeansSteps(rows, k, hinted=linked, learning=learning, watch=hinted_rows, fill=False)
+        steps = KMeansSteps(rows, k, hinted=linked, learning=learning, tracked=hinted_rows, fill=False)
         state, where = state.take_batch(steps, where, size, self.half_life)
         state = state.refill_clusters(rows, hinted_rows, self.reassignment_ratio, rng)
         return state if learning is None else state.learn_metric(learning), where
@@ -482,14 +488,14 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         self, rows: Rows, hinted: HintedSubset, linked: LinkedRows | None, where: np.ndarray
     ) -> int:
         """Label the rows with the current clusters; return the number of clusters that have rows."""
-        state, held = self._running, NOTHING_FIXED
+        state, fixed = self._running, NOTHING_FIXED
         if linked is not None:
             placed = linked.place(state.metric, state.centers, where.astype(np.int64))
-            held = FixedLabels(hinted.rows, placed.labels.astype(np.int32))
+            fixed = FixedLabels(hinted.rows, placed.labels.astype(np.int32))
         rows.threads = self._get_n_threads(rows)
         predict = partial(_predict_nearest, state.centers, state.metric, state.middle.astype(rows.dtype))
-        self.labels_, n_found = label_rows(rows, predict, held.rows, held.labels, self.n_clusters)
-        self.violations_ = Satisfaction._from_codes(held.labels, hinted.hints.links, hinted.rows)
+        self.labels_, n_found = label_rows(rows, predict, fixed.rows, fixed.labels, self.n_clusters)
+        self.violations_ = Satisfaction._from_codes(fixed.labels, hinted.hints.links, hinted.rows)
         return n_found
 
 
@@ -547,7 +553,7 @@ class MiniBatchPCKMeans(BatchFitMixin, PCKMeans):
     half_life : float or None, default=None
         Number of further rows after which the weight of a row has halved. With None all rows count equally.
     must_weight, cannot_weight : float, default=1.0
-        Cost of a broken must-link or cannot-link, in units of the mean squared distance between two rows.
+        Cost of a violated must-link or cannot-link, in units of the mean squared distance between two rows.
         Multiplied by the weight of each link in the hints.
     init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
         Starting centres, drawn from the first batch. With "hints" the first start uses the centroids of the
@@ -647,7 +653,7 @@ class MiniBatchMPCKMeans(BatchFitMixin, MPCKMeans):
 
     Lowers the objective of :class:`MPCKMeans` with a few rows at a time, as :class:`MiniBatchPCKMeans`
     does. Besides the sums of each cluster it keeps running second moments, of all rows or with
-    ``per_cluster=True`` of each cluster, and the contribution of broken links to the scatter. The metric is
+    ``per_cluster=True`` of each cluster, and the contribution of violated links to the scatter. The metric is
     the inverse of this running scatter and is updated after each batch. :math:`D_h`, the largest squared
     distance between two rows, is taken over the rows of the batch, and in `fit` over the first batch and
     the linked rows.
@@ -665,7 +671,7 @@ class MiniBatchMPCKMeans(BatchFitMixin, MPCKMeans):
     half_life : float or None, default=None
         Number of further rows after which the weight of a row has halved. With None all rows count equally.
     must_weight, cannot_weight : float, default=1.0
-        Cost of a broken must-link or cannot-link, relative to the objective of :class:`MPCKMeans`.
+        Cost of a violated must-link or cannot-link, relative to the objective of :class:`MPCKMeans`.
         Multiplied by the weight of each link in the hints.
     regularization : float, default=0.01
         Lower bound on the eigenvalues of a scatter matrix, relative to their mean, with columns scaled to

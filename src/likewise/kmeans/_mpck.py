@@ -3,8 +3,8 @@
 MPCK-Means minimises, over labels l, centres mu and positive definite metrics A,
 
     (1)  J = sum_i ( ||x_i - mu_{l_i}||^2_{A_{l_i}} - log det A_{l_i} )
-             + sum over broken must-links (l_i != l_j) of w_ij f_M(i, j)
-             + sum over broken cannot-links (l_i = l_j) of w_ij f_C(i, j)
+             + sum over violated must-links (l_i != l_j) of w_ij f_M(i, j)
+             + sum over violated cannot-links (l_i = l_j) of w_ij f_C(i, j)
 
     (2)  f_M(i, j) = ( ||x_i - x_j||^2_{A_{l_i}} + ||x_i - x_j||^2_{A_{l_j}} ) / 2
 
@@ -21,8 +21,8 @@ where ||x||^2_A = x' A x. Three steps alternate (`alternate` in ``_loop.py``):
          h, u and v are the farthest pair of (3), and
 
          S_h = sum over rows of h of (x_i - mu_h)(x_i - mu_h)'
-               + sum over broken must-links that touch h of w_ij / 2 (x_i - x_j)(x_i - x_j)'
-               + sum over broken cannot-links within h of w_ij [(u - v)(u - v)' - (x_i - x_j)(x_i - x_j)']
+               + sum over violated must-links that touch h of w_ij / 2 (x_i - x_j)(x_i - x_j)'
+               + sum over violated cannot-links within h of w_ij [(u - v)(u - v)' - (x_i - x_j)(x_i - x_j)']
 
          The eigenvalues of S_h are bounded from below. A metric that all clusters share is N S^{-1} with S
          the sum of the S_h.
@@ -43,8 +43,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
+from likewise._seeding import ComponentCentroids, HintedSubset
 from likewise.backends import Block, Rows, as_rows
-from likewise.base import Rule, choice, either, real
+from likewise.base import Rule
 from likewise.kmeans._base import IS_ARRAY, KMeansFamily
 from likewise.kmeans._loop import (
     NO_ROWS,
@@ -56,7 +57,6 @@ from likewise.kmeans._loop import (
     compute_mean_squared_distance,
     sum_rows,
 )
-from likewise.seeding import ComponentCentroids, HintedSubset
 
 if TYPE_CHECKING:
     from likewise._typing import RandomStateLike
@@ -84,13 +84,13 @@ class SoftLinks(KMeansFamily, ABC):
     accepts_conflicts: ClassVar[bool] = True
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **KMeansFamily.parameter_rules,
-        "must_weight": real(0, strict=True),
-        "cannot_weight": real(0, strict=True),
+        "must_weight": Rule.real(0, strict=True),
+        "cannot_weight": Rule.real(0, strict=True),
     }
 
     @abstractmethod
     def _make_penalty(self, compute_scale: Callable[[], float]) -> Penalty:
-        """Return the penalty of broken links. The scale is the mean squared distance between two rows."""
+        """Return the penalty of violated links. The scale is the mean squared distance between two rows."""
 
     def _make_hinted_rows(self, X: Rows, hinted: HintedSubset, rng: Any) -> LinkedRows | None:
         if "links" not in hinted.hints.kinds:
@@ -119,7 +119,7 @@ class MPCKMeans(SoftLinks):
     until the labels have converged once. Confident hinted rows are labelled first; then single rows and whole
     must-link components move alternately, both from the previous labels and from scratch. The eigenvalues
     of the scatter matrix whose inverse is the metric are raised to at least `regularization` times their
-    mean, because a broken cannot-link can make the matrix indefinite. Only stated links are penalised;
+    mean, because a violated cannot-link can make the matrix indefinite. Only stated links are penalised;
     implied links act through the component moves and the start, so that cost and memory are linear in the
     number of links.
 
@@ -132,7 +132,7 @@ class MPCKMeans(SoftLinks):
     per_cluster : bool, default=False
         Whether each cluster has its own metric. If False, all clusters share one.
     must_weight, cannot_weight : float, default=1.0
-        Cost of a broken must-link or cannot-link, relative to the objective above. Multiplied by the weight
+        Cost of a violated must-link or cannot-link, relative to the objective above. Multiplied by the weight
         of each link in the hints.
     regularization : float, default=0.01
         Lower bound on the eigenvalues of a scatter matrix, relative to their mean, with columns scaled to
@@ -212,10 +212,10 @@ class MPCKMeans(SoftLinks):
     _rescales_rows = True  # an inverse covariance can overflow even if the covariance does not underflow
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SoftLinks.parameter_rules,
-        "metric": choice(*get_args(MetricKind)),
-        "init": either(choice("auto", "hints", "k-means++"), IS_ARRAY),
-        "per_cluster": choice(True, False),
-        "regularization": real(0, strict=True),
+        "metric": Rule.choice(*get_args(MetricKind)),
+        "init": Rule.either(Rule.choice("auto", "hints", "k-means++"), IS_ARRAY),
+        "per_cluster": Rule.choice(True, False),
+        "regularization": Rule.real(0, strict=True),
     }
 
     def __init__(
@@ -290,7 +290,7 @@ class MPCKMeans(SoftLinks):
 
 @dataclass(frozen=True)
 class Penalty:
-    """The cost of a broken link.
+    """The cost of a violated link.
 
     A must-link costs ``weight (alpha + beta ||x_i - x_j||^2)`` and a cannot-link
     ``weight (reach - beta ||x_i - x_j||^2)``. If `reach` is None, it is the largest squared distance, D_h.
@@ -403,9 +403,9 @@ class LinkedRows:
         return self._component
 
     def add_violations(self, scatter: np.ndarray, labels: np.ndarray, metric: Metric) -> None:
-        """Add the contribution of broken links to the scatter matrices: the last two sums of (6).
+        """Add the contribution of violated links to the scatter matrices: the last two sums of (6).
 
-        A broken must-link adds half its weight to the scatter of each of its two clusters, and so its full
+        A violated must-link adds half its weight to the scatter of each of its two clusters, and so its full
         weight to a shared one.
         """
         *_, far = self._prepare_metric(metric)
@@ -414,7 +414,7 @@ class LinkedRows:
         must = ~self._is_cannot & (left != right)
         cannot = self._is_cannot & (left == right)
         apart, far_of = self._difference, np.zeros(len(left), dtype=np.int64) if len(far) == 1 else left
-        for broken, owner, rows, weight in (
+        for violated, owner, rows, weight in (
             (must, left, apart, self._weight / 2),
             (must, right, apart, self._weight / 2),
             (cannot, left, apart, -self._weight),
@@ -422,7 +422,7 @@ class LinkedRows:
         ):
             owner = np.zeros_like(owner) if shared else owner
             found = ClusterStats.from_labels(
-                rows[broken], owner[broken], weight[broken], len(scatter), moments=moments
+                rows[violated], owner[violated], weight[violated], len(scatter), moments=moments
             )
             scatter += found.second
         for rows, is_cannot, weight in zip(

@@ -1,8 +1,8 @@
 """The two ablations of MPCK-Means, whose equations are in ``_mpck.py``.
 
-PCK-Means has no metric: A_h is the identity, and a broken link costs the same at any distance,
+PCK-Means has no metric: A_h is the identity, and a violated link costs the same at any distance,
 
-    (1)  J = sum_i ||x_i - mu_{l_i}||^2 + s sum over broken links of w_ij
+    (1)  J = sum_i ||x_i - mu_{l_i}||^2 + s sum over violated links of w_ij
 
 with s the mean squared distance between two rows. MK-Means assigns every row to its nearest centre, and links
 enter only the metric update (6).
@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from likewise._seeding import HintedSubset
 from likewise.backends import Rows
 from likewise.kmeans._loop import Metric
 from likewise.kmeans._mpck import MPCKMeans, Penalty, SoftLinks
-from likewise.seeding import HintedSubset
 
 if TYPE_CHECKING:
     from likewise._typing import RandomStateLike
@@ -42,7 +42,7 @@ class PCKMeans(SoftLinks):
     n_clusters : int, default=8
         The number of clusters.
     must_weight, cannot_weight : float, default=1.0
-        Cost of a broken must-link or cannot-link, in units of the mean squared distance between two rows.
+        Cost of a violated must-link or cannot-link, in units of the mean squared distance between two rows.
         Multiplied by the weight of each link in the hints.
     init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
         Starting centres. With "hints" the first start uses the centroids of the must-link components,
@@ -128,7 +128,7 @@ class MKMeans(MPCKMeans):
     """K-means that learns a metric: links affect only the metric.
 
     The ablation of :class:`MPCKMeans` (Bilenko, Basu & Mooney 2004) whose start and assignment ignore the
-    links: every row goes to its nearest centre, and broken links enter the scatter matrix whose inverse is
+    links: every row goes to its nearest centre, and violated links enter the scatter matrix whose inverse is
     the metric. Without links it is k-means with a metric fitted to its own clusters. The objective is that
     of :class:`MPCKMeans`.
 
@@ -141,7 +141,7 @@ class MKMeans(MPCKMeans):
     per_cluster : bool, default=False
         Whether each cluster has its own metric. If False, all clusters share one.
     must_weight, cannot_weight : float, default=1.0
-        Cost of a broken must-link or cannot-link, relative to the objective. Multiplied by the weight
+        Cost of a violated must-link or cannot-link, relative to the objective. Multiplied by the weight
         of each link in the hints.
     regularization : float, default=0.01
         Lower bound on the eigenvalues of a scatter matrix, relative to their mean, with columns scaled to

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import ClassNamePrefixFeaturesOutMixin, TransformerMixin, with_callbacks
 from likewise._typing import ArrayLike, MatrixLike
-from likewise.base import FitProgress, HintedEstimator, Rule, choice, either, real, warn_caller
+from likewise.base import FitProgress, HintedEstimator, Rule, warn_caller
 from likewise.exceptions import (
     InconsistentSupervisionWarning,
     SupervisionError,
@@ -36,19 +36,19 @@ from likewise.metric._shrinkage import (
 from likewise.supervision import RowGroups, Supervision
 
 Unused = Literal["refuse", "drop"]
-IS_UNUSED: Rule = choice("refuse", "drop")
+IS_UNUSED: Rule = Rule.choice("refuse", "drop")
 # Maximum number of pairs in groups; learners visit each pair, so more would take very long.
 _MOST_PAIRS = 1_000_000
-IS_PRIOR: Rule = either(
-    choice("identity", "covariance"),
+IS_PRIOR: Rule = Rule.either(
+    Rule.choice("identity", "covariance"),
     Rule(
         "a positive definite array of shape (n_features, n_features)",
         lambda v: hasattr(v, "__len__") and not isinstance(v, str),
     ),
 )
 
-IS_SHARE: Rule = Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1))
-IS_SHRINKAGE: Rule = either(choice("auto"), IS_SHARE)
+IS_SHARE: Rule = Rule("a number from 0 to 1", lambda v: Rule.real(0).holds(v) and bool(v <= 1))
+IS_SHRINKAGE: Rule = Rule.either(Rule.choice("auto"), IS_SHARE)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from likewise.base import FitProgress, Rule, choice, either, integer, real
+from likewise.base import FitProgress, Rule
 from likewise.metric._base import (
     IS_PRIOR,
     IS_SHRINKAGE,
@@ -99,15 +99,15 @@ class ITML(MetricLearner):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "gamma": real(0, strict=True),
-        "bounds": either(
-            choice(None),
+        "gamma": Rule.real(0, strict=True),
+        "bounds": Rule.either(
+            Rule.choice(None),
             Rule("two positive numbers (u, l)", lambda v: not isinstance(v, str) and _are_bounds(v)),
         ),
         "prior": IS_PRIOR,
         "shrinkage": IS_SHRINKAGE,
-        "max_iter": integer(1),
-        "tol": real(0),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0),
     }
 
     def __init__(
@@ -173,7 +173,7 @@ class ITML(MetricLearner):
 
 
 def _are_bounds(value: Any) -> bool:
-    return np.shape(value) == (2,) and all(real(0, strict=True).holds(v) for v in value)
+    return np.shape(value) == (2,) and all(Rule.real(0, strict=True).holds(v) for v in value)
 
 
 def _compute_bounds(X: np.ndarray, M: np.ndarray) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
-from likewise.base import FitProgress, Rule, integer, real
+from likewise.base import FitProgress, Rule
 from likewise.metric._base import (
     IS_PRIOR,
     IS_SHRINKAGE,
@@ -92,12 +92,12 @@ class LSML(MetricLearner):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"triplets"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "gamma": real(0, strict=True),
+        "gamma": Rule.real(0, strict=True),
         "prior": IS_PRIOR,
         "shrinkage": IS_SHRINKAGE,
         "neither": IS_UNUSED,
-        "max_iter": integer(1),
-        "tol": real(0, strict=True),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0, strict=True),
     }
 
     def __init__(
@@ -166,17 +166,17 @@ class Residuals:
         Y = self.Z @ L.T
         near, far = Y[self.i] - Y[self.j], Y[self.i] - Y[self.k]
         d_near, d_far = _compute_lengths(near), _compute_lengths(far)
-        broken = np.flatnonzero(d_near > d_far)
-        d_near, d_far, weight = d_near[broken], d_far[broken], self.weights[broken]
+        violated = np.flatnonzero(d_near > d_far)
+        d_near, d_far, weight = d_near[violated], d_far[violated], self.weights[violated]
         residual = d_near - d_far
         sign, log_det = np.linalg.slogdet(L)
         if sign == 0:
             return np.inf, np.zeros(L.size)
         value = weight @ residual**2 + np.square(L).sum() - 2.0 * log_det
         # Gradients of the residuals with respect to the mapped rows.
-        pull_near = near[broken] * (weight * residual / d_near)[:, None]
-        pull_far = far[broken] * (weight * residual / np.maximum(d_far, 1e-12 * d_near))[:, None]
-        ends = np.concatenate([self.i[broken], self.j[broken], self.k[broken]])
+        pull_near = near[violated] * (weight * residual / d_near)[:, None]
+        pull_far = far[violated] * (weight * residual / np.maximum(d_far, 1e-12 * d_near))[:, None]
+        ends = np.concatenate([self.i[violated], self.j[violated], self.k[violated]])
         pulls = np.concatenate([pull_near - pull_far, -pull_near, pull_far])
         onto = csr_array((np.ones(len(ends)), (ends, np.arange(len(ends)))), shape=(len(Y), len(ends)))
         gradient = (onto @ pulls).T @ self.Z + L - np.linalg.inv(L).T

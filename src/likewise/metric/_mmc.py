@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from likewise.base import FitProgress, Rule, choice, integer, real
+from likewise.base import FitProgress, Rule
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.metric._base import IS_SHARE, IS_SHRINKAGE, LearnedTransform, MetricLearner, get_stated_pairs
 from likewise.metric._shrinkage import (
@@ -97,11 +97,11 @@ class MMC(MetricLearner):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "diagonal": choice(True, False),
+        "diagonal": Rule.choice(True, False),
         "regularization": IS_SHARE,
         "shrinkage": IS_SHRINKAGE,
-        "max_iter": integer(1),
-        "tol": real(0),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0),
     }
 
     def __init__(

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from likewise.base import FitProgress, Rule, choice, either, integer
+from likewise.base import FitProgress, Rule
 from likewise.exceptions import UnsupportedSupervisionError
 from likewise.metric._base import IS_SHARE, IS_SHRINKAGE, IS_UNUSED, LearnedTransform, MetricLearner, Unused
 from likewise.metric._shrinkage import Learn, compute_scale, compute_total_covariance, compute_whitener
@@ -79,7 +79,7 @@ class RCA(MetricLearner):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links", "labels"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "n_components": either(choice(None), integer(1)),
+        "n_components": Rule.either(Rule.choice(None), Rule.integer(1)),
         "regularization": IS_SHARE,
         "shrinkage": IS_SHRINKAGE,
         "cannot": IS_UNUSED,

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
+from likewise.base import FitProgress, Rule, warn_caller
 from likewise.exceptions import InconsistentSupervisionWarning
 from likewise.metric._base import IS_UNUSED, LearnedTransform, MetricLearner, Unused, get_comparisons
 from likewise.metric._shrinkage import compute_scale
@@ -45,7 +45,7 @@ class RelativeSVM(MetricLearner):
     Parameters
     ----------
     C : float, default=1.0
-        Cost of a broken comparison, relative to the size of the weights.
+        Cost of a violated comparison, relative to the size of the weights.
     kernel : {None, "linear", "poly", "rbf"}, default=None
         None learns weights of the columns; a kernel learns weights of the kernel functions at the rows in
         triplets.
@@ -100,13 +100,13 @@ class RelativeSVM(MetricLearner):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"triplets"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "C": real(0, strict=True),
-        "kernel": choice(None, "linear", "poly", "rbf"),
-        "gamma": either(choice(None), real(0, strict=True)),
-        "degree": integer(1),
+        "C": Rule.real(0, strict=True),
+        "kernel": Rule.choice(None, "linear", "poly", "rbf"),
+        "gamma": Rule.either(Rule.choice(None), Rule.real(0, strict=True)),
+        "degree": Rule.integer(1),
         "neither": IS_UNUSED,
-        "max_iter": integer(1),
-        "tol": real(0, strict=True),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0, strict=True),
     }
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.optimize import linprog
 
-from likewise.base import FitProgress, Rule, choice, real, warn_caller
+from likewise.base import FitProgress, Rule, warn_caller
 from likewise.exceptions import InconsistentSupervisionWarning
 from likewise.metric._base import (
     IS_SHRINKAGE,
@@ -94,8 +94,8 @@ class SparseLP(MetricLearner):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"triplets"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "sparsity": real(0, strict=True),
-        "diagonal": choice(True, False),
+        "sparsity": Rule.real(0, strict=True),
+        "diagonal": Rule.choice(True, False),
         "shrinkage": IS_SHRINKAGE,
         "neither": IS_UNUSED,
     }

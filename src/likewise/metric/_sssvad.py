@@ -12,11 +12,11 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import check_random_state, with_callbacks
+from likewise._seeding import draw_seeds_from_closure, extend_seeds
 from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
-from likewise.base import FitProgress, HintedClusterer, Rule, choice, integer, real
+from likewise.base import FitProgress, HintedClusterer, Rule
 from likewise.evaluation import TripletSatisfaction, triplet_satisfaction
 from likewise.metric._base import IS_UNUSED, Comparisons, Unused, get_comparisons
-from likewise.seeding import draw_seeds_from_closure, extend_seeds
 from likewise.supervision import Supervision
 
 
@@ -47,7 +47,7 @@ class SSSVaD(HintedClusterer):
     n_clusters : int, default=8
         The number of clusters.
     triplet_weight : float, default=0.5
-        The cost λ of a broken comparison. Multiplied by the weight of each triplet.
+        The cost λ of a violated comparison. Multiplied by the weight of each triplet.
     margin : float, default=1.0
         The margin m between the far and the near row in units of D. Two random rows have D = 2 on average if
         all weights are 1.
@@ -107,15 +107,15 @@ class SSSVaD(HintedClusterer):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"triplets"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "n_clusters": integer(1),
-        "triplet_weight": real(0, strict=True),
-        "margin": real(0),
-        "temperature": real(0, strict=True),
+        "n_clusters": Rule.integer(1),
+        "triplet_weight": Rule.real(0, strict=True),
+        "margin": Rule.real(0),
+        "temperature": Rule.real(0, strict=True),
         "neither": IS_UNUSED,
-        "init": choice("hints", "k-means++"),
-        "n_init": integer(1),
-        "max_iter": integer(1),
-        "tol": real(0),
+        "init": Rule.choice("hints", "k-means++"),
+        "n_init": Rule.integer(1),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0),
     }
 
     def __init__(
@@ -274,8 +274,8 @@ class SssvadProblem:
         """Assign each row to its cheapest cluster; the cost of a row does not depend on other labels."""
         d = self.X.shape[1]
         costs = _compute_costs(self.X, state.centers, state.weights, self.temperature)
-        broken = np.maximum(self.margin + self.excess @ state.weights.T / d, 0.0)
-        costs += self._onto_rows @ (self.price[:, None] * np.square(broken))
+        violated = np.maximum(self.margin + self.excess @ state.weights.T / d, 0.0)
+        costs += self._onto_rows @ (self.price[:, None] * np.square(violated))
         labels = costs.argmin(axis=1)
         every = np.arange(len(labels))
         if len(state.labels):  # rounding must not move rows between clusters of equal cost
@@ -321,9 +321,9 @@ class SssvadProblem:
             slope = spread + tau * count[:, None] * (log + 1.0)
             for h in range(k):
                 mine = slice(ends[h], ends[h + 1])
-                broken = np.maximum(self.margin + excess[mine] @ w[h] / d, 0.0)
-                value += d * (price[mine] @ np.square(broken))
-                slope[h] += (2.0 * price[mine] * broken) @ excess[mine]
+                violated = np.maximum(self.margin + excess[mine] @ w[h] / d, 0.0)
+                value += d * (price[mine] @ np.square(violated))
+                slope[h] += (2.0 * price[mine] * violated) @ excess[mine]
             slope = w * (slope - (w * slope).sum(axis=1, keepdims=True) / d)
             return float(value) / (d * len(labels)), slope.ravel() / (d * len(labels))
 

@@ -16,8 +16,16 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import check_random_state, with_callbacks
+from likewise._seeding import (
+    HintedSubset,
+    compute_hinted_space,
+    draw_seeds_from_closure,
+    extend_seeds,
+    find_least_violating,
+    label_rows,
+)
 from likewise.backends import ArrayRows, Block, Rows, as_rows, draw_rows, get_n_threads
-from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real, warn_caller
+from likewise.base import FitProgress, HintedClusterer, Rule, warn_caller
 from likewise.evaluation import Satisfaction
 from likewise.mixture._em import (
     Mixture,
@@ -34,14 +42,6 @@ from likewise.mixture._gaussian_components import (
     Covariances,
     CovarianceType,
     Gaussians,
-)
-from likewise.seeding import (
-    HintedSubset,
-    compute_hinted_space,
-    draw_seeds_from_closure,
-    extend_seeds,
-    find_least_violating,
-    label_rows,
 )
 from likewise.supervision import Supervision
 
@@ -118,14 +118,14 @@ class MixtureFamily(HintedClusterer, ABC):
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     _reads_blocks = True
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "n_clusters": integer(1),
-        "covariance_type": choice(*COVARIANCE_TYPES),
-        "init": either(choice("hints", "k-means", "k-means++"), _IS_ARRAY),
-        "n_init": integer(1),
-        "max_iter": integer(1),
-        "tol": real(0),
-        "reg_covar": real(0),
-        "n_jobs": either(choice(None, -1), integer(1)),
+        "n_clusters": Rule.integer(1),
+        "covariance_type": Rule.choice(*COVARIANCE_TYPES),
+        "init": Rule.either(Rule.choice("hints", "k-means", "k-means++"), _IS_ARRAY),
+        "n_init": Rule.integer(1),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0),
+        "reg_covar": Rule.real(0),
+        "n_jobs": Rule.either(Rule.choice(None, -1), Rule.integer(1)),
     }
     _n_sub = 1
     _on_conflict = "The must-links win."
@@ -288,7 +288,7 @@ class MixtureFamily(HintedClusterer, ABC):
         Among starts that differ only by chance, the one with the highest bound is chosen. The bound alone is
         not enough: it covers all rows, of which few are linked. Clusters that contradict the links, with the
         linked rows forced into other clusters, often have the highest bound. The criterion is therefore how
-        many links would be broken if every row had its most likely cluster.
+        many links would be violated if every row had its most likely cluster.
         """
         if "links" not in hints.kinds or len(tried) == 1:
             return _find_highest(tried)
@@ -423,7 +423,7 @@ class MixtureFamily(HintedClusterer, ABC):
         labels : ndarray of shape (n_samples,)
             The cluster of each row; a dask array if X is Dask data.
         """
-        return self._check_new_rows(X).produce(self._mixture.predict_without_links, np.int32)
+        return self._check_new_rows(X).map_rows(self._mixture.predict_without_links, np.int32)
 
     def predict_proba(self, X: MatrixLike) -> Any:
         """Return the probability of each cluster for each new row.
@@ -438,7 +438,7 @@ class MixtureFamily(HintedClusterer, ABC):
         proba : ndarray of shape (n_samples, n_clusters)
             The probabilities; a dask array if X is Dask data.
         """
-        return self._check_new_rows(X).produce(self._mixture.compute_posterior, np.float64, self.n_clusters)
+        return self._check_new_rows(X).map_rows(self._mixture.compute_posterior, np.float64, self.n_clusters)
 
     def score_samples(self, X: MatrixLike) -> Any:
         """Return the log density of each row under the mixture.
@@ -453,7 +453,7 @@ class MixtureFamily(HintedClusterer, ABC):
         log_density : ndarray of shape (n_samples,)
             The logarithms of the densities; a dask array if X is Dask data.
         """
-        return self._check_new_rows(X).produce(self._mixture.log_density, np.float64)
+        return self._check_new_rows(X).map_rows(self._mixture.log_density, np.float64)
 
     def _log_likelihood(self, X: Any) -> tuple[float, int]:
         """Return the sum of the log densities of the rows, and the number of rows."""
@@ -534,8 +534,8 @@ class MixtureFamily(HintedClusterer, ABC):
             The cluster of each row.
         """
         check_is_fitted(self, "means_")
-        if not integer(1).holds(n_samples):
-            raise ValueError(f"n_samples must be {integer(1).expected}, got {n_samples!r}.")
+        if not Rule.integer(1).holds(n_samples):
+            raise ValueError(f"n_samples must be {Rule.integer(1).expected}, got {n_samples!r}.")
         rng = check_random_state(self.random_state if random_state is None else random_state)
         n_parts, d = self.means_.shape
         share = np.exp(self._mixture.log_weights[:, None] + self._mixture.log_within).ravel()

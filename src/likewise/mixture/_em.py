@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from likewise._seeding import HintedSubset
 from likewise.backends import Block, Rows
 from likewise.base import FitProgress
 from likewise.mixture._factors import log_sum_exp
 from likewise.mixture._gaussian_components import ComponentMoments, Covariances, Gaussians
-from likewise.seeding import HintedSubset
 
 # Maximum number of values in a table of a piece of rows, so that tables fit into the second-level cache. With
 # full covariances there are Gaussians x features values per row.

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise.backends import Rows
-from likewise.base import Rule, choice, warn_caller
+from likewise.base import Rule, warn_caller
 from likewise.mixture._base import MixtureFamily
 from likewise.mixture._em import MixtureFit, MixtureSteps, Relations, compute_closed_weights
 from likewise.mixture._factors import (
@@ -139,7 +139,7 @@ class EquivalenceGaussianMixture(MixtureFamily):
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **MixtureFamily.parameter_rules,
-        "normalize": choice(True, False),
+        "normalize": Rule.choice(True, False),
     }
 
     def __init__(

@@ -12,7 +12,7 @@ import numpy as np
 from likewise._batches import AT_ONCE, BatchChecksMixin, Patience, draw_pools, read_batches
 from likewise._compat import check_random_state
 from likewise.backends import ArrayRows, Rows, draw_rows
-from likewise.base import FitProgress, Rule, integer, real
+from likewise.base import FitProgress, Rule
 from likewise.mixture._base import FitData, MixtureFamily, load_rows
 from likewise.mixture._em import (
     Expectations,
@@ -235,9 +235,9 @@ class MiniBatchPairwiseGaussianMixture(BatchChecksMixin, PairwiseGaussianMixture
     n_rows_seen_: int
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **PairwiseGaussianMixture.parameter_rules,
-        "batch_size": integer(1),
+        "batch_size": Rule.integer(1),
         "learning_decay": _DECAY,
-        "learning_offset": real(0),
+        "learning_offset": Rule.real(0),
     }
 
     def __init__(

@@ -1,8 +1,8 @@
 """The most probable joint labelling of units with cannot-links between them.
 
 Groups already enumerated by `FactorNetwork` use its tables. A larger group is solved exactly by variable
-elimination if its graph is nearly a tree, and otherwise labelled by a search that avoids broken links: greedy
-colouring, then exchanges between two classes until none helps. Scores are log probabilities.
+elimination if its graph is nearly a tree, and otherwise labelled by a search that avoids violated links:
+greedy colouring, then exchanges between two classes until none helps. Scores are log probabilities.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def eliminate(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray | None:
     If no labelling satisfies every edge, the labels break as few edges as possible.
     """
     n, k = log_unary.shape
-    # A broken edge costs more than the largest possible gain in score.
+    # A violated edge costs more than the largest possible gain in score.
     penalty = 1.0 + float(np.ptp(log_unary, axis=1).sum())
     near: list[set[int]] = [set() for _ in range(n)]
     tables: list[list[tuple[tuple[int, ...], np.ndarray]]] = [[((u,), log_unary[u])] for u in range(n)]
@@ -146,7 +146,7 @@ def search(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Return good labels of a connected graph: greedy colouring, then exchanges between two classes.
 
     The units of two classes form connected parts. In each part, the two classes can be exchanged without
-    breaking a link; a part with broken links and no odd cycle is relabelled.
+    breaking a link; a part with violated links and no odd cycle is relabelled.
     """
     k = log_unary.shape[1]
     labels = _color(log_unary, edges)
@@ -157,14 +157,14 @@ def search(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
             inside = np.isin(edges, at).all(axis=1)
             part, side = _color_with_two(len(at), np.searchsorted(at, edges[inside]))
             now = (labels[at] == second).astype(np.int64)
-            broken = np.zeros(part.max(initial=-1) + 1, dtype=bool)
+            violated = np.zeros(part.max(initial=-1) + 1, dtype=bool)
             ends = np.searchsorted(at, edges[inside])
-            broken[part[ends[now[ends[:, 0]] == now[ends[:, 1]], 0]]] = True
-            odd = np.zeros_like(broken)
+            violated[part[ends[now[ends[:, 0]] == now[ends[:, 1]], 0]]] = True
+            odd = np.zeros_like(violated)
             odd[part[ends[side[ends[:, 0]] == side[ends[:, 1]], 0]]] = True
-            now = np.where((broken & ~odd)[part], side, now)
+            now = np.where((violated & ~odd)[part], side, now)
             gain = log_unary[at, second] - log_unary[at, first]
-            swap = np.bincount(part, weights=np.where(now, -gain, gain), minlength=len(broken)) > 1e-12
+            swap = np.bincount(part, weights=np.where(now, -gain, gain), minlength=len(violated)) > 1e-12
             labels[at] = np.where(now ^ swap[part], second, first)
         if (labels == before).all():
             break

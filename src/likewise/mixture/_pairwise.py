@@ -29,7 +29,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from likewise.backends import Rows
-from likewise.base import Rule, choice, integer
+from likewise.base import Rule
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.mixture._base import MixtureFamily
 from likewise.mixture._em import Mixture, MixtureFit, MixtureSteps, Relations, compute_closed_weights
@@ -101,7 +101,7 @@ class PairwiseGaussianMixture(MixtureFamily):
         larger groups are treated by belief propagation, and `n_approximate_` counts them. Raises an error for
         weighted links and for enumerated groups with no consistent labelling.
         "pairs" uses the objective of the paper: every link is a separate factor with its weight as exponent,
-        and a link that disagrees with the data may be broken. A row in r links counts r times, and class
+        and a link that disagrees with the data may be violated. A row in r links counts r times, and class
         weights are estimated from links and unlinked rows, not from every row once, which biases them: a
         class of 30 % of thyroid-like rows had a weight of 5 to 26 % with 64 to 256 links.
         "auto" selects "components" for unweighted links for which a consistent labelling is found, and
@@ -115,7 +115,7 @@ class PairwiseGaussianMixture(MixtureFamily):
     n_init : int, default=10
         Number of starts; twice as many with ``init="hints"`` and links. Each is tried for 15 iterations.
         Among the starts whose classes break the fewest links, with every row in its most likely class, the
-        one with the highest likelihood is finished. If all links are must-links, broken links are compared
+        one with the highest likelihood is finished. If all links are must-links, violated links are compared
         with the number expected by chance in classes of the same sizes. With more than 50,000 rows, starts
         are made and tried on the linked rows and a sample of 50,000 rows, and the chosen one is continued on
         all rows; a start given as an array uses all rows at once.
@@ -195,8 +195,8 @@ class PairwiseGaussianMixture(MixtureFamily):
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **MixtureFamily.parameter_rules,
-        "n_subclusters": integer(1),
-        "relations": choice("auto", "components", "pairs"),
+        "n_subclusters": Rule.integer(1),
+        "relations": Rule.choice("auto", "components", "pairs"),
     }
 
     def __init__(

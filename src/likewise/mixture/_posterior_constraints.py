@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from likewise.base import Rule, choice, either, real
+from likewise.base import Rule
 from likewise.mixture._base import MixtureFamily
 from likewise.mixture._em import Relations, compute_closed_weights
 from likewise.mixture._factors import Units, log_sum_exp, refuse_weights
@@ -46,8 +46,8 @@ class PosteriorConstrainedGaussianMixture(MixtureFamily):
     n_clusters : int, default=8
         The number of classes, one Gaussian each.
     penalty : float or None, default=None
-        With None the constraints are hard. With a number, a cannot-link may be broken at a cost of `penalty`
-        times its weight per unit of ``q_i(m) + q_j(m) - 1``, which bounds its multiplier.
+        With None the constraints are hard. With a number, a cannot-link may be violated at a cost of
+        `penalty` times its weight per unit of ``q_i(m) + q_j(m) - 1``, which bounds its multiplier.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         The shape of the covariances, as in scikit-learn.
     init : {"hints", "k-means", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
@@ -103,7 +103,7 @@ class PosteriorConstrainedGaussianMixture(MixtureFamily):
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **MixtureFamily.parameter_rules,
-        "penalty": either(choice(None), real(0, strict=True)),
+        "penalty": Rule.either(Rule.choice(None), Rule.real(0, strict=True)),
     }
 
     def __init__(
@@ -198,8 +198,8 @@ class ProjectedRelations:
         """Return the penalty of violated links; 0 if the constraints are hard."""
         soft = np.isfinite(self.caps)
         first, second = self.units.edges[soft].T
-        broken = (q[first] + q[second] - 1.0).max(axis=1, initial=0.0)
-        return float(self.caps[soft] @ broken)
+        violated = (q[first] + q[second] - 1.0).max(axis=1, initial=0.0)
+        return float(self.caps[soft] @ violated)
 
     def update_weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
         """Return weights in proportion to the counts."""

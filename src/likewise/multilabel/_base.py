@@ -12,18 +12,18 @@ from scipy.special import expit, logit
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from likewise._compat import BaseEstimator, ClassifierMixin
-from likewise.base import Rule, check_no_times, check_parameters, either, real
+from likewise.base import Rule, check_no_times, check_parameters
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike
 
 
-SHARE = Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1))
-RATE = Rule("a number from 0 up to, not including, 1", lambda v: real(0).holds(v) and bool(v < 1))
+SHARE = Rule("a number from 0 to 1", lambda v: Rule.real(0).holds(v) and bool(v <= 1))
+RATE = Rule("a number from 0 up to, not including, 1", lambda v: Rule.real(0).holds(v) and bool(v < 1))
 PER_LABEL = Rule(
     "an array of such numbers, one per label", lambda v: hasattr(v, "__len__") and not isinstance(v, str)
 )
-IS_THRESHOLD: Rule = either(SHARE, PER_LABEL)
+IS_THRESHOLD: Rule = Rule.either(SHARE, PER_LABEL)
 
 
 class MultilabelClassifier(ClassifierMixin, BaseEstimator):

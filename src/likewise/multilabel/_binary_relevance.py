@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from likewise.base import Rule, either, integer, real
+from likewise.base import Rule
 from likewise.multilabel._base import PER_LABEL, RATE, LabelColumns, MultilabelClassifier
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ class BinaryRelevance(MultilabelClassifier):
     n_iter_: int
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "C": real(0, strict=True),
-        "missing_rate": either(RATE, PER_LABEL),
-        "max_iter": integer(1),
+        "C": Rule.real(0, strict=True),
+        "missing_rate": Rule.either(RATE, PER_LABEL),
+        "max_iter": Rule.integer(1),
     }
 
     def __init__(

@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit, logit, xlogy
 from scipy.stats import chi2
 from sklearn.linear_model import LogisticRegression
 
-from likewise.base import Rule, choice, integer, real
+from likewise.base import Rule
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel._base import SHARE, LabelColumns, MultilabelClassifier
 
@@ -131,12 +131,12 @@ class ChowLiuTree(MultilabelClassifier):
     n_iter_: int
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "C": real(0, strict=True),
-        "edges": choice("all", "significant", "attracting"),
+        "C": Rule.real(0, strict=True),
+        "edges": Rule.choice("all", "significant", "attracting"),
         "significance": SHARE,
-        "smoothing": real(0),
-        "prediction": choice("marginals", "map"),
-        "max_iter": integer(1),
+        "smoothing": Rule.real(0),
+        "prediction": Rule.choice("marginals", "map"),
+        "max_iter": Rule.integer(1),
     }
 
     def __init__(
@@ -302,15 +302,15 @@ def exchange_margins(worth: np.ndarray, tree: np.ndarray, parents: np.ndarray) -
     return margins
 
 
-def compute_marginals(held: np.ndarray, parents: np.ndarray, order: np.ndarray) -> np.ndarray:
+def compute_marginals(given_parent: np.ndarray, parents: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Return the probability of each label, given its probability without and with its parent.
 
-    `held` has shape (2, n, n_labels).
+    `given_parent` has shape (2, n, n_labels).
     """
-    found = held[0].copy()
+    found = given_parent[0].copy()
     for k in order:
         if parents[k] >= 0:
-            found[:, k] += found[:, parents[k]] * (held[1, :, k] - held[0, :, k])
+            found[:, k] += found[:, parents[k]] * (given_parent[1, :, k] - given_parent[0, :, k])
     return np.clip(found, 0.0, 1.0)
 
 

@@ -11,7 +11,7 @@ from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from likewise.base import Rule, choice, either, integer, real, warn_caller
+from likewise.base import Rule, warn_caller
 from likewise.multilabel._base import LabelColumns, MultilabelClassifier
 from likewise.multilabel._clique_model import CliqueGraph, LabelGraph
 
@@ -149,15 +149,15 @@ class CliqueLabelGraph(MultilabelClassifier):
 
     _graph: LabelGraph | CliqueGraph
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "C": real(0, strict=True),
-        "loss": choice("softmax", "hinge"),
-        "margin": real(0),
-        "clique_size": integer(2),
-        "max_group": Rule("an integer from 2 to 12", lambda v: integer(2).holds(v) and bool(v <= 12)),
-        "min_gain": either(choice(None), real(0)),
-        "prediction": choice("marginals", "map"),
-        "max_rounds": integer(0),
-        "max_iter": integer(1),
+        "C": Rule.real(0, strict=True),
+        "loss": Rule.choice("softmax", "hinge"),
+        "margin": Rule.real(0),
+        "clique_size": Rule.integer(2),
+        "max_group": Rule("an integer from 2 to 12", lambda v: Rule.integer(2).holds(v) and bool(v <= 12)),
+        "min_gain": Rule.either(Rule.choice(None), Rule.real(0)),
+        "prediction": Rule.choice("marginals", "map"),
+        "max_rounds": Rule.integer(0),
+        "max_iter": Rule.integer(1),
     }
 
     def __init__(
@@ -294,8 +294,8 @@ class CliqueLabelGraph(MultilabelClassifier):
             margins = self._graph.compute_margins(self._compute_own_odds(X), self._weights)
             margins[:, self._varies] = self._platt[0] * margins[:, self._varies] + self._platt[1]
             return margins
-        held = self._graph.expect(self._compute_own_odds(X), self._weights).held
-        score = logit(np.clip(held, 1e-300, 1.0 - 1e-16))
+        proba = self._graph.expect(self._compute_own_odds(X), self._weights).proba
+        score = logit(np.clip(proba, 1e-300, 1.0 - 1e-16))
         return np.asarray(np.logaddexp(0.0, score - self.margin) - np.logaddexp(0.0, -score - self.margin))
 
     def _predict(self, X: Any) -> np.ndarray:
@@ -304,11 +304,11 @@ class CliqueLabelGraph(MultilabelClassifier):
         return self._graph.find_best(self._compute_own_odds(X), self._weights)
 
 
-def fit_log_odds(margins: np.ndarray, held: np.ndarray) -> tuple[float, float]:
+def fit_log_odds(margins: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
     """Return slope and intercept that map margins to log-odds (Platt 1999), for all labels together."""
     if not len(margins):
         return 1.0, 0.0
-    fitted = LogisticRegression().fit(margins[:, None], held)
+    fitted = LogisticRegression().fit(margins[:, None], labels)
     return max(float(fitted.coef_[0, 0]), 0.0), float(fitted.intercept_[0])
 
 
@@ -344,7 +344,7 @@ class SoftMargin:
         # Δ is the number of true labels plus Σ y (1 - 2 yᵢ); Y * odds contains the first part and the margin.
         loss = expected.log_total - float((self.Y * odds).sum()) - float(weights @ met)
         loss += (float((coef[:, :-1] ** 2).sum()) + float(weights @ weights)) / (2.0 * self.C)
-        off = expected.held - self.Y
+        off = expected.proba - self.Y
         slope = np.column_stack([(self.X.T @ off).T, off.sum(axis=0)])
         slope[:, :-1] += coef[:, :-1] / self.C
         return loss, slope, expected.joined - met + weights / self.C
@@ -468,7 +468,7 @@ class HingeLoss:
         """Return the bound of the sum of hinges that follows from these rival labellings."""
         off = self.Y - rivals
         own = np.column_stack([np.asarray(self.X.T @ off).T, off.sum(axis=0)])
-        true, rival, shared = (held.T @ held for held in (self.Y, rivals, self.Y * rivals))
+        true, rival, shared = (labels.T @ labels for labels in (self.Y, rivals, self.Y * rivals))
         both = true - rival
         j, k = graph.pairs.T
         a = np.append(own.ravel(), both[j, k])

@@ -41,10 +41,10 @@ class LabelGroup:
         this group. Only n m exponentials are computed: the probabilities of the labels are multiplied, and
         the factors of the edges are the same for all rows.
         """
-        held, free = expit(odds), expit(-odds)
+        present, absent = expit(odds), expit(-odds)
         found = np.ones((len(odds), 1))
         for k in range(odds.shape[1]):
-            both = (found * free[:, k : k + 1], found * held[:, k : k + 1])
+            both = (found * absent[:, k : k + 1], found * present[:, k : k + 1])
             found = np.stack(both, axis=2).reshape(len(odds), -1)
         exponent = self.joined @ weights
         most = exponent.max()
@@ -70,7 +70,7 @@ class LabelGroup:
 class LabelExpectations(NamedTuple):
     """Expectations under a pairwise model of labels."""
 
-    held: np.ndarray  # (n, n_labels), the probability of each label
+    proba: np.ndarray  # (n, n_labels), the probability of each label
     joined: np.ndarray  # (e,), the sum over rows of the probability of both ends of each edge
     log_total: float  # the sum over rows of the log partition function
 
@@ -101,7 +101,7 @@ class LabelGraph:
 
     def expect(self, odds: np.ndarray, weights: np.ndarray) -> LabelExpectations:
         """Return the expectations of labels whose log-odds without edges are `odds` (n, n_labels)."""
-        held = expit(odds)
+        proba = expit(odds)
         joined = np.zeros(len(self.edges))
         alone = np.ones(self.n_labels, dtype=bool)
         log_total = 0.0
@@ -109,16 +109,16 @@ class LabelGraph:
             alone[group.members] = False
             for rows in group.split_rows(len(odds)):
                 shares, logs = group.compute_shares(odds[rows][:, group.members], weights[group.edges])
-                held[rows, group.members] = shares @ group.states
+                proba[rows, group.members] = shares @ group.states
                 joined[group.edges] += shares.sum(axis=0) @ group.joined
                 log_total += float(logs.sum())
         log_total += float(np.logaddexp(0.0, odds[:, alone]).sum())
-        return LabelExpectations(held, joined, log_total)
+        return LabelExpectations(proba, joined, log_total)
 
     def compute_pair_moments(self, odds: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return, for each pair of labels, the sums over rows of its probability and of its variance."""
-        held = self.expect(odds, weights).held
-        sums, squares = held.T @ held, (held**2).T @ held**2
+        proba = self.expect(odds, weights).proba
+        sums, squares = proba.T @ proba, (proba**2).T @ proba**2
         for group in self.groups:
             j, k = np.triu_indices(len(group.members), 1)
             joined = group.states[:, j] * group.states[:, k]

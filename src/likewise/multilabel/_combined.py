@@ -66,39 +66,39 @@ def compute_tree_marginals(model: LatentHierarchyModel, X: Any) -> np.ndarray:
 
 
 def cross_fit(
-    X: Any, Z: np.ndarray, model: LatentHierarchyModel, held: LabelPosterior, l2: float, *, combine: bool
+    X: Any, Z: np.ndarray, model: LatentHierarchyModel, posterior: LabelPosterior, l2: float, *, combine: bool
 ) -> tuple[np.ndarray, Combination | None]:
     """Return out-of-fold marginals of the training rows, and the combination for other rows, if any.
 
-    The posterior `held` comes from the fit to all rows, so EM runs only once. Folds depend on the rows but
-    not on their order. A tree without edges has nothing to combine: its classifiers are already separate.
+    The posterior comes from the fit to all rows, so EM runs only once. Folds depend on the rows but not on
+    their order. A tree without edges has nothing to combine: its classifiers are already separate.
     """
     combine = combine and len(model.hierarchy.edges) > 0
-    by_tree, alone = np.empty_like(held.one), np.empty_like(held.one)
-    for train, test in iterate_folds(held.one.sum(axis=1), model.compute_logits(X).sum(axis=1)):
+    by_tree, alone = np.empty_like(posterior.one), np.empty_like(posterior.one)
+    for train, test in iterate_folds(posterior.one.sum(axis=1), model.compute_logits(X).sum(axis=1)):
         columns = ScaledColumns.from_data(X[train])
         start = make_first_model(Z[train], X.shape[1], model.hierarchy, model.rates, model.relaxations)
         coef, intercept = fit_logistic(
-            columns, held.both[train], held.above[train], start.coef, start.intercept, l2, _N_STEPS
+            columns, posterior.both[train], posterior.above[train], start.coef, start.intercept, l2, _N_STEPS
         )
         by_tree[test] = compute_tree_marginals(replace(model, coef=coef, intercept=intercept), X[test])
         if combine:
-            coef, intercept = fit_alone(columns, held.one[train], l2)
+            coef, intercept = fit_alone(columns, posterior.one[train], l2)
             alone[test] = expit(X[test] @ coef.T + intercept)
     if not combine:
         return by_tree, None
     odds = _log_odds(by_tree, alone, model.hierarchy)
     weights, offsets = _fit_weights(odds, Z, 1.0 - model.rates)
     chances = _combine(odds, weights, offsets, model.hierarchy)
-    return chances, Combination(*fit_alone(ScaledColumns.from_data(X), held.one, l2), weights, offsets)
+    return chances, Combination(*fit_alone(ScaledColumns.from_data(X), posterior.one, l2), weights, offsets)
 
 
-def fit_alone(columns: ScaledColumns, held: np.ndarray, l2: float) -> tuple[np.ndarray, np.ndarray]:
-    """Fit a separate logistic regression to each label; `held` may be probabilities."""
-    n, k = held.shape
-    share = np.clip(held.mean(axis=0), 1.0 / (n + 1.0), n / (n + 1.0))
+def fit_alone(columns: ScaledColumns, labels: np.ndarray, l2: float) -> tuple[np.ndarray, np.ndarray]:
+    """Fit a separate logistic regression to each label; `labels` may be probabilities."""
+    n, k = labels.shape
+    share = np.clip(labels.mean(axis=0), 1.0 / (n + 1.0), n / (n + 1.0))
     nothing = np.zeros((k, columns.X.shape[1]))
-    return fit_logistic(columns, held, np.ones_like(held), nothing, logit(share), l2, _N_STEPS)
+    return fit_logistic(columns, labels, np.ones_like(labels), nothing, logit(share), l2, _N_STEPS)
 
 
 def iterate_folds(*keys: np.ndarray, n_folds: int = _N_FOLDS) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -26,7 +26,8 @@ from scipy.special import expit, log_expit
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from likewise.hierarchy import LabelHierarchy
-from likewise.kernels.label_tree import pair_sums, posterior
+from likewise.kernels.label_tree import pair_sums
+from likewise.kernels.label_tree import posterior as compute_posterior
 from likewise.multilabel._label_trees import LARGEST_RATE
 
 STRUCTURE_STEPS = ("literal", "intercept", "profile")
@@ -74,18 +75,18 @@ def make_first_model(
     Z: np.ndarray, n_features: int, hierarchy: LabelHierarchy, rates: np.ndarray, relaxations: np.ndarray
 ) -> LatentHierarchyModel:
     """Return a model without features: each label has its frequency among rows that have its parents."""
-    held = Z.sum(axis=0) / (1.0 - rates)
+    n_present = Z.sum(axis=0) / (1.0 - rates)
     lists = hierarchy.parent_lists
-    above = np.array([min((held[p] for p in lists[c]), default=len(Z)) for c in range(len(lists))])
-    share = np.clip(held / np.maximum(above, 1.0), 0.01, 0.95)
+    above = np.array([min((n_present[p] for p in lists[c]), default=len(Z)) for c in range(len(lists))])
+    share = np.clip(n_present / np.maximum(above, 1.0), 0.01, 0.95)
     return LatentHierarchyModel(
         hierarchy, np.zeros((Z.shape[1], n_features)), np.log(share / (1.0 - share)), rates, relaxations
     )
 
 
-def compute_objective(model: LatentHierarchyModel, held: LabelPosterior, l2: float) -> float:
+def compute_objective(model: LatentHierarchyModel, posterior: LabelPosterior, l2: float) -> float:
     """Return the penalised log-likelihood (eq. 4)."""
-    return held.log_likelihood - 0.5 * l2 * float(np.vdot(model.coef, model.coef))
+    return posterior.log_likelihood - 0.5 * l2 * float(np.vdot(model.coef, model.coef))
 
 
 def run_em(
@@ -111,21 +112,21 @@ def run_em(
     history: list[float] = []
     skipped = 0
     for t in range(max_iter):
-        held = infer(model, X, Z)
-        history.append(compute_objective(model, held, l2))
+        posterior = infer(model, X, Z)
+        history.append(compute_objective(model, posterior, l2))
         still = len(history) > 1 and abs(history[-1] - history[-2]) <= tol * len(Z)
         if still and t + skipped < settled_from:
             skipped, still = settled_from - t, False
-        shaped = model if reshape is None else reshape(model, held, t + skipped)
+        shaped = model if reshape is None else reshape(model, posterior, t + skipped)
         moved = shaped.hierarchy is not model.hierarchy
         if still and not moved:
             return EMResult(model, history[-1], tuple(history), True)
         model = shaped
         if moved:
-            held = infer(model, X, Z)
-        rates = model.rates if update_rates is None else update_rates(held.one)
+            posterior = infer(model, X, Z)
+        rates = model.rates if update_rates is None else update_rates(posterior.one)
         coef, intercept = fit_logistic(
-            columns, held.both, held.above, model.coef, model.intercept, l2, _INNER
+            columns, posterior.both, posterior.above, model.coef, model.intercept, l2, _INNER
         )
         model = replace(model, coef=coef, intercept=intercept, rates=rates)
         if step():
@@ -143,7 +144,7 @@ def infer(model: LatentHierarchyModel, X: Any, Z: np.ndarray) -> LabelPosterior:
     if not hierarchy.is_tree:
         return compute_graph_posterior(hierarchy, logits, model.relaxations, Z, keep)
     one, both = np.empty_like(logits), np.empty_like(logits)
-    log_likelihood = posterior(
+    log_likelihood = compute_posterior(
         hierarchy.parents, hierarchy.order, logits, model.relaxations, Z, keep, one, both
     )
     above = np.ones_like(one)
@@ -192,11 +193,11 @@ class _Messages:
             inside, outside = self.compute_fit(c, self.from_below(c))
             into = self.get_parent_odds(c)
             for j, p in enumerate(self.lists[c]):
-                every, rest = _compute_all_held(np.delete(into, j, axis=0))
+                every, rest = _compute_all_present(np.delete(into, j, axis=0))
                 new = np.log(inside * every + outside * rest) - np.log(outside)
                 change = max(change, _move(self.up[c][:, j], new, damping, self.heard[:, p]))
         for c in inner:
-            every, rest = _compute_all_held(self.get_parent_odds(c))
+            every, rest = _compute_all_present(self.get_parent_odds(c))
             one = self.s[:, c] * every + self.eps[c] * rest
             zero = self.not_s[:, c] * every + (1.0 - self.eps[c]) * rest
             new = np.log(one) - np.log(zero)
@@ -235,18 +236,18 @@ def _read_out(messages: _Messages, on: np.ndarray, off: np.ndarray) -> LabelPost
     total = 0.0
     for c in range(on.shape[1]):
         odds, own, into = messages.heard[:, c], messages.from_below(c), messages.get_parent_odds(c)
-        held, free = expit(odds), expit(-odds)
+        present, absent = expit(odds), expit(-odds)
         inside, outside = messages.compute_fit(c, own)
-        every, rest = _compute_all_held(into)
+        every, rest = _compute_all_present(into)
         mass = inside * every + outside * rest
-        one[:, c] = held
+        one[:, c] = present
         both[:, c] = every * messages.s[:, c] * expit(own) / mass
         if len(into):
             above[:, c] = inside * every / mass
         total += _compute_factor(messages, c, own, into, mass).sum()
-        total += (_multiply(held, on[:, c]) + _multiply(free, off[:, c])).sum()
+        total += (_multiply(present, on[:, c]) + _multiply(absent, off[:, c])).sum()
         shared = messages.n_children[c]
-        total += shared * (_multiply(held, log_expit(odds)) + _multiply(free, log_expit(-odds))).sum()
+        total += shared * (_multiply(present, log_expit(odds)) + _multiply(absent, log_expit(-odds))).sum()
     return LabelPosterior(one, both, above, float(total))
 
 
@@ -258,20 +259,20 @@ def _compute_factor(
     log(f / b) = log mass - Σ log messages, so only the marginals of the factor are needed.
     """
     eps = messages.eps[c]
-    every, rest = _compute_all_held(into)
-    held = (messages.s[:, c] * every + eps * rest) * expit(own) / mass
-    free = (messages.not_s[:, c] * every + (1.0 - eps) * rest) * expit(-own) / mass
-    out = np.log(mass) - _multiply(held, log_expit(own)) - _multiply(free, log_expit(-own))
+    every, rest = _compute_all_present(into)
+    present = (messages.s[:, c] * every + eps * rest) * expit(own) / mass
+    absent = (messages.not_s[:, c] * every + (1.0 - eps) * rest) * expit(-own) / mass
+    out = np.log(mass) - _multiply(present, log_expit(own)) - _multiply(absent, log_expit(-own))
     inside, outside = messages.compute_fit(c, own)
     for j, odds in enumerate(into):
-        every, rest = _compute_all_held(np.delete(into, j, axis=0))
-        held = expit(odds) * (inside * every + outside * rest) / mass
-        free = expit(-odds) * outside / mass
-        out -= _multiply(held, log_expit(odds)) + _multiply(free, log_expit(-odds))
+        every, rest = _compute_all_present(np.delete(into, j, axis=0))
+        present = expit(odds) * (inside * every + outside * rest) / mass
+        absent = expit(-odds) * outside / mass
+        out -= _multiply(present, log_expit(odds)) + _multiply(absent, log_expit(-odds))
     return out
 
 
-def _compute_all_held(odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _compute_all_present(odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the probability that all of several independent labels are present, and its complement."""
     log_every = log_expit(odds).sum(axis=0)
     return np.exp(log_every), -np.expm1(log_every)
@@ -356,9 +357,9 @@ def compute_rates(Z: np.ndarray, *, shared: bool) -> Callable[[np.ndarray], np.n
     recorded = Z.sum(axis=0, dtype=np.float64)
 
     def update(one: np.ndarray) -> np.ndarray:
-        held = np.maximum(one.sum(axis=0), recorded)
-        of_all = 1.0 - recorded.sum() / max(held.sum(), 1e-12) if recorded.any() else 0.0
-        own = 1.0 - recorded / np.maximum(held, 1e-12)
+        n_present = np.maximum(one.sum(axis=0), recorded)
+        of_all = 1.0 - recorded.sum() / max(n_present.sum(), 1e-12) if recorded.any() else 0.0
+        own = 1.0 - recorded / np.maximum(n_present, 1e-12)
         # The rate of a label that was never recorded cannot be estimated.
         rates = np.where((recorded > 0) & (not shared), own, of_all)
         return np.clip(rates, 0.0, LARGEST_RATE)
@@ -371,14 +372,14 @@ def compute_rates(Z: np.ndarray, *, shared: bool) -> Callable[[np.ndarray], np.n
 
 def _score_outside(counts: np.ndarray, n_rows: int, eps: np.ndarray) -> np.ndarray:
     """Return the contribution of rows without p to the score of p → c."""
-    held = np.diag(counts)
-    without = held[None, :] - counts
-    neither = n_rows - held[:, None] - held[None, :] + counts
+    n_present = np.diag(counts)
+    without = n_present[None, :] - counts
+    neither = n_rows - n_present[:, None] - n_present[None, :] + counts
     return without * np.log(eps) + neither * np.log1p(-eps)
 
 
 def compute_edge_scores(
-    model: LatentHierarchyModel, held: LabelPosterior, X: Any, Z: np.ndarray, l2: float, how: str
+    model: LatentHierarchyModel, posterior: LabelPosterior, X: Any, Z: np.ndarray, l2: float, how: str
 ) -> np.ndarray:
     """Return the scores of edges p → c relative to the root, of shape (n_labels, n_labels) (eq. 5.9).
 
@@ -388,22 +389,22 @@ def compute_edge_scores(
     posterior depends on the current tree, so these steps seldom change the tree.
     """
     if how == "profile":
-        return _compute_profile_scores(model, held, X, Z, l2)
+        return _compute_profile_scores(model, posterior, X, Z, l2)
     logits, tree = model.compute_logits(X), model.hierarchy
     counts, inside = np.zeros((2, Z.shape[1], Z.shape[1]))
     keep = 1.0 - model.rates
     pair_sums(tree.parents, tree.order, logits, model.relaxations, Z, keep, logits, counts, inside)
-    on_root = (held.one * log_expit(logits) + (1.0 - held.one) * log_expit(-logits)).sum(axis=0)
+    on_root = (posterior.one * log_expit(logits) + (1.0 - posterior.one) * log_expit(-logits)).sum(axis=0)
     if how == "intercept":
         s = expit(logits)
-        slope, curve = counts - held.one.T @ s, held.one.T @ (s * (1.0 - s)) + 1e-9
-        root_slope, root_curve = (held.one - s).sum(axis=0), (s * (1.0 - s)).sum(axis=0) + 1e-9
+        slope, curve = counts - posterior.one.T @ s, posterior.one.T @ (s * (1.0 - s)) + 1e-9
+        root_slope, root_curve = (posterior.one - s).sum(axis=0), (s * (1.0 - s)).sum(axis=0) + 1e-9
         inside += 0.5 * slope**2 / curve - 0.5 * root_slope**2 / root_curve
     return inside + _score_outside(counts, len(Z), model.relaxations) - on_root
 
 
 def _compute_profile_scores(
-    model: LatentHierarchyModel, held: LabelPosterior, X: Any, Z: np.ndarray, l2: float
+    model: LatentHierarchyModel, posterior: LabelPosterior, X: Any, Z: np.ndarray, l2: float
 ) -> np.ndarray:
     """Return scores with the classifier of c refitted for each parent: n_labels² regressions.
 
@@ -419,9 +420,9 @@ def _compute_profile_scores(
     for c in range(k):
         if_c = Z.copy()
         if_c[:, c] = 1
-        posterior(tree.parents, tree.order, logits, model.relaxations, if_c, keep, one, both)
-        together = np.column_stack([np.ones(n), one]) * held.one[:, [c]]
-        above = np.column_stack([np.ones(n), held.one])
+        compute_posterior(tree.parents, tree.order, logits, model.relaxations, if_c, keep, one, both)
+        together = np.column_stack([np.ones(n), one]) * posterior.one[:, [c]]
+        above = np.column_stack([np.ones(n), posterior.one])
         counts[:, c] = together[:, 1:].sum(axis=0)
         start = np.tile(model.coef[c], (k + 1, 1)), np.full(k + 1, model.intercept[c])
         coef, intercept = fit_logistic(columns, together, above, *start, l2, _REFIT_STEPS)

@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
-from likewise.base import Rule, choice, either, integer, real
+from likewise.base import Rule
 from likewise.multilabel._base import RATE, LabelColumns, MultilabelClassifier, check_labels
 
 if TYPE_CHECKING:
@@ -130,11 +130,13 @@ class FastTag(MultilabelClassifier):
     intercept_: Any
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "corruption": either(choice("auto"), RATE),
-        "ridge": either(choice("auto"), real(0, strict=True)),
-        "reconstruction": real(0, strict=True),
-        "n_layers": either(choice("auto"), integer(1)),
-        "validation_fraction": Rule("a number above 0 and below 1", lambda v: real(0).holds(v) and 0 < v < 1),
+        "corruption": Rule.either(Rule.choice("auto"), RATE),
+        "ridge": Rule.either(Rule.choice("auto"), Rule.real(0, strict=True)),
+        "reconstruction": Rule.real(0, strict=True),
+        "n_layers": Rule.either(Rule.choice("auto"), Rule.integer(1)),
+        "validation_fraction": Rule(
+            "a number above 0 and below 1", lambda v: Rule.real(0).holds(v) and 0 < v < 1
+        ),
     }
 
     def __init__(
@@ -180,13 +182,13 @@ class FastTag(MultilabelClassifier):
             return plain
         if len(Y) < FEWEST:
             return plain
-        seeing, held = train_test_split(
+        seeing, left_out = train_test_split(
             np.arange(len(Y)), test_size=self.validation_fraction, random_state=self.random_state
         )
-        if not Y[held].any():
+        if not Y[left_out].any():
             return plain
         seen = RidgeAxes.from_data(X[seeing], Y[seeing].astype(np.float64))
-        rows, wanted = seen.project(X[held]), Y[held].ravel()
+        rows, wanted = seen.project(X[left_out]), Y[left_out].ravel()
         tried: list[tuple[float, Setting]] = []
         for ridge in ridges:
             plainly = rows @ seen.regress(ridge) + seen.shares

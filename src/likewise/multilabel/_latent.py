@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from likewise._compat import CallbackSupportMixin, check_random_state, with_callbacks
-from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
+from likewise.base import FitProgress, Rule, warn_caller
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.kernels.label_tree import most_probable
@@ -87,7 +87,11 @@ _IS_ANNEALING = Rule(
     "None, or a pair (first relaxation, factor), both between 0 and 1",
     lambda v: (
         v is None
-        or (isinstance(v, tuple) and len(v) == 2 and all(real(0, strict=True).holds(x) and x < 1 for x in v))
+        or (
+            isinstance(v, tuple)
+            and len(v) == 2
+            and all(Rule.real(0, strict=True).holds(x) and x < 1 for x in v)
+        )
     ),
 )
 
@@ -287,22 +291,22 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     thresholds_: np.ndarray
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "structure": choice("tree", "dag"),
+        "structure": Rule.choice("tree", "dag"),
         "start": _IS_START,
-        "structure_step": choice(None, *STRUCTURE_STEPS),
-        "missing_rate": either(choice("auto", "shared", "per-label"), RATE, PER_LABEL),
-        "rate_from": choice("anchors", "em"),
-        "l2": real(0, strict=True),
+        "structure_step": Rule.choice(None, *STRUCTURE_STEPS),
+        "missing_rate": Rule.either(Rule.choice("auto", "shared", "per-label"), RATE, PER_LABEL),
+        "rate_from": Rule.choice("anchors", "em"),
+        "l2": Rule.real(0, strict=True),
         "relaxation": Rule(
-            "a number above 0 and below 0.5", lambda v: real(0, strict=True).holds(v) and v < 0.5
+            "a number above 0 and below 0.5", lambda v: Rule.real(0, strict=True).holds(v) and v < 0.5
         ),
         "annealing": _IS_ANNEALING,
-        "n_init": integer(1),
-        "decode": choice("marginal", "map"),
-        "marginals": choice("combined", "tree"),
-        "threshold": either(IS_THRESHOLD, choice("f1")),
-        "max_iter": integer(1),
-        "tol": real(0),
+        "n_init": Rule.integer(1),
+        "decode": Rule.choice("marginal", "map"),
+        "marginals": Rule.choice("combined", "tree"),
+        "threshold": Rule.either(IS_THRESHOLD, Rule.choice("f1")),
+        "max_iter": Rule.integer(1),
+        "tol": Rule.real(0),
     }
 
     def __init__(
@@ -478,11 +482,11 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         def update_rates(one: np.ndarray) -> np.ndarray:
             return expected(one) if anchored is None else anchored
 
-        def reshape(model: LatentHierarchyModel, held: LabelPosterior, t: int) -> LatentHierarchyModel:
+        def reshape(model: LatentHierarchyModel, posterior: LabelPosterior, t: int) -> LatentHierarchyModel:
             model = replace(model, relaxations=compute_eps(model.rates, t))
             if self.structure_step is None or not self._learns_hierarchy or not model.hierarchy.is_tree:
                 return model
-            scores = compute_edge_scores(model, held, X, Z, self.l2, self.structure_step)
+            scores = compute_edge_scores(model, posterior, X, Z, self.l2, self.structure_step)
             tree = find_best_tree(scores, allowed)
             if np.array_equal(tree.parents, model.hierarchy.parents):
                 return model
@@ -528,15 +532,17 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         self._model = found.model
         model, Z = found.model, labels.Y
         self.missing_rates_ = np.array(model.rates)
-        held = infer(model, X, Z)
-        self.missing_rate_ = float(1.0 - ((1.0 - model.rates) * held.one).sum() / max(held.one.sum(), 1e-12))
+        posterior = infer(model, X, Z)
+        self.missing_rate_ = float(
+            1.0 - ((1.0 - model.rates) * posterior.one).sum() / max(posterior.one.sum(), 1e-12)
+        )
         if len(set(model.rates)) == 1:
             self.missing_rate_ = float(model.rates[0])
         self.n_anchors_ = self._estimate_first_rates(Z, model.hierarchy)[1]
-        self.hierarchy_ = self._describe_hierarchy(model, Z, held.one.sum(axis=0))
+        self.hierarchy_ = self._describe_hierarchy(model, Z, posterior.one.sum(axis=0))
         self.relaxations_ = np.array(model.relaxations)
         self.coef_, self.intercept_ = model.coef, model.intercept
-        self.log_likelihood_ = held.log_likelihood
+        self.log_likelihood_ = posterior.log_likelihood
         self.objective_ = found.objective
         self.objective_history_ = np.array(found.history)
         self.n_iter_ = len(found.history) - 1
@@ -546,7 +552,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             self.indistinguishable_ = find_exchangeable(Z, self.hierarchy_, scores)
         else:
             self.indistinguishable_ = find_indistinguishable(Z, self.hierarchy_, self.missing_rates_)
-        self._set_marginals(X, Z, held)
+        self._set_marginals(X, Z, posterior)
 
     def _find_known_rates(self, Z: np.ndarray) -> Any:
         """Return True for labels whose rates were given, or estimated from data that identify them."""
@@ -555,12 +561,12 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         below, _ = find_certain_labels(Z, self.hierarchy_)
         return np.any(below, axis=0) | (self.n_anchors_ == 0)  # without anchors, EM estimates each
 
-    def _set_marginals(self, X: Any, Z: np.ndarray, held: LabelPosterior) -> None:
+    def _set_marginals(self, X: Any, Z: np.ndarray, posterior: LabelPosterior) -> None:
         """Fit the combined marginals and the thresholds to out-of-fold probabilities."""
         combine = self.marginals == "combined" and self.decode == "marginal"
         chances, self._combination = None, None
         if self.decode == "marginal" and (combine or isinstance(self.threshold, str)):
-            chances, self._combination = cross_fit(X, Z, self._model, held, self.l2, combine=combine)
+            chances, self._combination = cross_fit(X, Z, self._model, posterior, self.l2, combine=combine)
         if not isinstance(self.threshold, str):
             self.thresholds_ = np.array(self._check_per_label("threshold", self.threshold))
         elif chances is None:
@@ -653,9 +659,9 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         suggestions : list of Suggestion
             The suggestions row by row, the most probable label of each row first.
         """
-        if not integer(1).holds(top):
+        if not Rule.integer(1).holds(top):
             raise ValueError(f"top must be an integer of at least 1; got {top!r}.")
-        if not real(0).holds(least):
+        if not Rule.real(0).holds(least):
             raise ValueError(f"least must be a number of at least 0; got {least!r}.")
         X, Z = self._check_rows_and_labels(X, Y)
         chances = infer(self._model, X, Z).one

@@ -192,13 +192,13 @@ def compute_log_likelihood(
     nothing = np.zeros((len(Z), 1))
     found = -np.inf
     for _ in range(max_iter):
-        held = infer(model, nothing, Z)
-        if held.log_likelihood - found < 1e-4 * len(Z):
+        posterior = infer(model, nothing, Z)
+        if posterior.log_likelihood - found < 1e-4 * len(Z):
             break
-        found = held.log_likelihood
-        share = held.both.sum(axis=0) / np.maximum(held.above.sum(axis=0), 1e-12)
+        found = posterior.log_likelihood
+        share = posterior.both.sum(axis=0) / np.maximum(posterior.above.sum(axis=0), 1e-12)
         model = replace(model, intercept=logit(np.clip(share, 1e-6, 1.0 - 1e-6)))
-    return held.log_likelihood
+    return posterior.log_likelihood
 
 
 def learn_tree_and_rates(

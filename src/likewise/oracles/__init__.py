@@ -8,7 +8,7 @@ from likewise.oracles._class_errors import CoarseOracle, ConfusionOracle, make_o
 from likewise.oracles._console import ConsoleOracle
 from likewise.oracles._console import Wish as Wish
 from likewise.oracles._console import describe_suspect as describe_suspect
-from likewise.oracles._console import find_odd as find_odd
+from likewise.oracles._console import find_suspects as find_suspects
 from likewise.oracles._given_answers import CallableOracle, LabelOracle, RecordedOracle
 from likewise.oracles._simulated import FatigueOracle, LookAlikeOracle, NoisyOracle
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import cohen_kappa_score
 
 from likewise.active import Answer, Question, Reply
-from likewise.base import integer, real, warn_caller
+from likewise.base import Rule, warn_caller
 from likewise.exceptions import LikewiseWarning, SupervisionError
 from likewise.oracles._dawid_skene import (
     AnnotatorVotes,
@@ -226,11 +226,11 @@ class Annotators:
         max_iter: int = 1000,
         tol: float = 1e-4,
     ) -> None:
-        if not real(0, strict=True).holds(accuracy) or accuracy >= 1:
+        if not Rule.real(0, strict=True).holds(accuracy) or accuracy >= 1:
             raise ValueError(f"Annotators: accuracy must be a number between 0 and 1, got {accuracy!r}.")
-        check_argument("Annotators", "strength", strength, real(0, strict=True))
-        check_argument("Annotators", "max_iter", max_iter, integer(1))
-        check_argument("Annotators", "tol", tol, real(0))
+        check_argument("Annotators", "strength", strength, Rule.real(0, strict=True))
+        check_argument("Annotators", "max_iter", max_iter, Rule.integer(1))
+        check_argument("Annotators", "tol", tol, Rule.real(0))
         statements, unsure = _collect_statements(replies)
         self.names: tuple[str | None, ...] = tuple(unsure)
         self._questions: dict[str, dict[Rows, int]] = {}  # the index of each question

@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.spatial.distance import pdist
 
 from likewise.active import Answer, OddOne, Oracle, Piles, Question
-from likewise.base import Rule, choice, integer
+from likewise.base import Rule
 from likewise.exceptions import SupervisionError
 from likewise.oracles._given_answers import LabelOracle, check_argument, read_classes
 from likewise.oracles._simulated import (
@@ -76,7 +76,7 @@ class CoarseOracle(Oracle):
             most = max(1, len(labels.classes))
             rule = Rule(
                 f"a mapping of class to group or an integer from 1 to {most}, the number of classes",
-                lambda v: integer(1).holds(v) and v <= most,
+                lambda v: Rule.integer(1).holds(v) and v <= most,
             )
             check_argument("CoarseOracle", "groups", groups, rule)
             self.groups = _merge_classes(labels, X, groups)
@@ -129,7 +129,7 @@ class ConfusionOracle(ErringOracle):
 
 def choose_confusions(y: Any, X: Any, rate: float, random_state: int) -> dict[tuple[Any, Any], float]:
     """Return pairs of classes to confuse such that the mean error over random pairs of rows is the rate."""
-    check_argument("make_oracle", "random_state", random_state, integer(0))
+    check_argument("make_oracle", "random_state", random_state, Rule.integer(0))
     labels = read_classes(y)
     pairs = list(combinations(range(len(labels.classes)), 2))
     if X is None:
@@ -288,7 +288,7 @@ def make_oracle(
     >>> [str(oracle.answer(Question.pair(0, j))) for j in (1, 2)]
     ['SAME', 'DIFFERENT']
     """
-    check_argument("make_oracle", "kind", kind, choice(*get_args(ErrorKind)))
+    check_argument("make_oracle", "kind", kind, Rule.choice(*get_args(ErrorKind)))
     check_argument("make_oracle", "rate", rate, PROBABILITY)
     if kind in ("look-alike", "coarse") and X is None:
         raise ValueError(

@@ -508,7 +508,7 @@ def _strip_controls(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
-def find_odd(interview: Interview) -> list[Suspect]:
+def find_suspects(interview: Interview) -> list[Suspect]:
     """Return the answers that are probably wrong and were not confirmed, most suspicious first.
 
     The result is empty with fewer than five answers.
@@ -520,7 +520,7 @@ def find_odd(interview: Interview) -> list[Suspect]:
 def _find_new(interview: Interview, pointed_out: set[Hashable]) -> Suspect | None:
     """Return the first suspicious answer that is new and is the last one to its question."""
     last = {reply.question.key: reply for reply in interview.replies}
-    for suspect in find_odd(interview):
+    for suspect in find_suspects(interview):
         key = suspect.question.key
         if (key, suspect.reply.answer) not in pointed_out and last[key] == suspect.reply:
             return suspect

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, get_args
 
 from likewise.active import Answer, OddOne, Oracle, Piles, Question, Reply
-from likewise.base import Rule, choice, either, integer
+from likewise.base import Rule
 from likewise.exceptions import OracleError, SupervisionError
 from likewise.supervision import Supervision
 
@@ -160,8 +160,8 @@ class CallableOracle(Oracle):
     ) -> None:
         if not callable(function):
             raise TypeError(f"CallableOracle: function must be callable, got {function!r}.")
-        check_argument("CallableOracle", "retries", retries, integer(0))
-        check_argument("CallableOracle", "budget", budget, either(integer(0), choice(None)))
+        check_argument("CallableOracle", "retries", retries, Rule.integer(0))
+        check_argument("CallableOracle", "budget", budget, Rule.either(Rule.integer(0), Rule.choice(None)))
         self.function = function
         self.retries = retries
         self.budget = budget

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 
 from likewise.active import Answer, OddOne, Oracle, Piles, Question, Reply
-from likewise.base import Rule, check_no_times, integer, real
+from likewise.base import Rule, check_no_times
 from likewise.exceptions import SupervisionError
 from likewise.oracles._given_answers import LabelOracle, check_argument
 
@@ -23,7 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 Pairs = Sequence[tuple[int, int]]
 
-PROBABILITY = Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1))
+PROBABILITY = Rule("a number from 0 to 1", lambda v: Rule.real(0).holds(v) and bool(v <= 1))
 _N_PAIRS = 10_000  # number of sampled pairs that distances are ranked against
 _LARGEST_CHANCE = 0.95  # maximum probability of an error on a look-alike pair
 _STREAMS = {"odd": (1,), "piles": (2,)}  # other random streams than for a triplet of the same rows
@@ -55,7 +55,7 @@ class ErringOracle(Oracle):
     """
 
     def __init__(self, y: Any, random_state: int) -> None:
-        check_argument(type(self).__name__, "random_state", random_state, integer(0))
+        check_argument(type(self).__name__, "random_state", random_state, Rule.integer(0))
         self.random_state: int = int(random_state)
         self._truth = LabelOracle(y)
         self._codes = self._truth._codes
@@ -212,7 +212,7 @@ def _check_table(table: Mapping[Any, Mapping[Any, float]]) -> dict[Answer, dict[
         checked[Answer.from_word(true)] = chances = {
             Answer.from_word(word): chance for word, chance in row.items()
         }
-        if not all(real(0).holds(c) for c in chances.values()) or abs(sum(chances.values()) - 1) > 1e-6:
+        if not all(Rule.real(0).holds(c) for c in chances.values()) or abs(sum(chances.values()) - 1) > 1e-6:
             raise SupervisionError(
                 f"table[{true!r}] must contain probabilities that add up to 1, got {row!r}."
             )
@@ -277,7 +277,7 @@ class FatigueOracle(ErringOracle):
             f"a number from rate, which is {rate:g}, to 1", lambda v: PROBABILITY.holds(v) and v >= rate
         )
         check_argument("FatigueOracle", "final_rate", final_rate, grows)
-        check_argument("FatigueOracle", "n_questions", n_questions, integer(2))
+        check_argument("FatigueOracle", "n_questions", n_questions, Rule.integer(2))
         self.rate, self.final_rate, self.n_questions = float(rate), float(final_rate), int(n_questions)
         # The error rate of each question when it was first asked.
         self._rates: dict[tuple[str, tuple[int, ...]], float] = {}
@@ -344,7 +344,7 @@ class LookAlikeOracle(ErringOracle):
     def __init__(self, y: Any, X: MatrixLike, *, rate: float = 0.1, random_state: int = 0) -> None:
         super().__init__(y, random_state)
         largest = Rule(
-            f"a number from 0 to {_LARGEST_CHANCE}", lambda v: real(0).holds(v) and v <= _LARGEST_CHANCE
+            f"a number from 0 to {_LARGEST_CHANCE}", lambda v: Rule.real(0).holds(v) and v <= _LARGEST_CHANCE
         )
         check_argument("LookAlikeOracle", "rate", rate, largest)
         self.rate: float = float(rate)

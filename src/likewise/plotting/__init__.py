@@ -14,7 +14,7 @@ from likewise.plotting._figure import hide_spines as hide_spines
 from likewise.plotting._figure import make_detached_figure as make_detached_figure
 from likewise.plotting._information_display import InformationDisplay
 from likewise.plotting._missing import MissingRateDisplay
-from likewise.plotting._tree import HierarchyDisplay, write_hierarchy_html
+from likewise.plotting._tree import HierarchyDisplay
 
 __all__ = [
     "BagDisplay",
@@ -24,5 +24,4 @@ __all__ = [
     "HierarchyDisplay",
     "InformationDisplay",
     "MissingRateDisplay",
-    "write_hierarchy_html",
 ]

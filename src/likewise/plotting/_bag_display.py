@@ -13,7 +13,7 @@ from likewise._optional import require
 from likewise._words import truncate
 from likewise.evaluation._scores import check_same_rows
 from likewise.plotting._cluster_display import check_rows, format_plane, get_look, get_point_size, project
-from likewise.plotting._figure import BROKEN, NOISE, QUIET, SavableDisplay, make_figure
+from likewise.plotting._figure import NOISE, QUIET, VIOLATED, SavableDisplay, make_figure
 from likewise.tables import standardize_columns
 
 if TYPE_CHECKING:
@@ -322,14 +322,14 @@ class BagDisplay(SavableDisplay):
                 against = row in self.against_[name]
                 if self.image_shape is not None:
                     image = values[row].reshape(self.image_shape)
-                    _draw_image(ax, image, limits, (place, line), BROKEN if against else colour, against)
+                    _draw_image(ax, image, limits, (place, line), VIOLATED if against else colour, against)
                 else:
                     _draw_profile(ax, values[row], (place, line), colour, against)
                 if bags is not None and bags.codes[row] >= 0:
                     text = truncate(str(bags.names[bags.codes[row]]), 9)
                     at = place + 0.5, line + _HIGH + 0.03
                     how = {"ha": "center", "va": "top", "fontsize": 6.5, "clip_on": False}
-                    ax.text(*at, text, color=BROKEN if against else QUIET, **how)
+                    ax.text(*at, text, color=VIOLATED if against else QUIET, **how)
         ax.set_aspect("equal", adjustable="box", anchor="NW")
         ax.set_xlim(-0.45, n_examples)
         ax.set_ylim(max(len(self.examples_), 1), 0)
@@ -456,7 +456,7 @@ def _draw_profile(ax: Any, values: FloatArray, at: tuple[int, int], colour: str,
     edges = np.linspace(left, right, len(values) + 1)
     ax.stairs(middle - values * _HIGH / 2, edges, baseline=middle, fill=True, color=colour)
     _draw_frame(
-        ax, (left, right, line + _HIGH, line), BROKEN if against else "#CCCCCC", 1.3 if against else 0.5
+        ax, (left, right, line + _HIGH, line), VIOLATED if against else "#CCCCCC", 1.3 if against else 0.5
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise.plotting._figure import BROKEN, LEGEND, MARKERS, PALETTE, AxesDisplay
+from likewise.plotting._figure import LEGEND, MARKERS, PALETTE, VIOLATED, AxesDisplay
 
 
 @dataclass(repr=False, eq=False)
@@ -128,7 +128,7 @@ class ChoiceDisplay(AxesDisplay):
             marker="o",
             markersize=16,
             markerfacecolor="none",
-            markeredgecolor=BROKEN,
+            markeredgecolor=VIOLATED,
             markeredgewidth=1.8,
             linestyle="none",
             label=f"chosen: {method}, {best} clusters",

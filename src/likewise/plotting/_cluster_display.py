@@ -13,12 +13,12 @@ import numpy.typing as npt
 from likewise._optional import require
 from likewise.evaluation._scores import check_same_rows
 from likewise.plotting._figure import (
-    BROKEN,
     KEPT,
     LEGEND,
     MARKERS,
     NOISE,
     PALETTE,
+    VIOLATED,
     SavableDisplay,
     hide_spines,
     make_figure,
@@ -64,7 +64,7 @@ class ClusterDisplay(SavableDisplay):
     clusters_ : list of PathCollection
         The points of each cluster, by ascending label.
     links_ : dict of str to LineCollection
-        The lines that were drawn: any of "must", "cannot", "broken must", "broken cannot".
+        The lines that were drawn: any of "must", "cannot", "violated must", "violated cannot".
 
     Examples
     --------
@@ -279,18 +279,18 @@ class ClusterDisplay(SavableDisplay):
         ):
             n_links += drawn.n_stated
             n_drawn += len(drawn.pairs)
-            for broken in (False, True):
-                pairs = drawn.pairs[drawn.broken == broken]
+            for violated in (False, True):
+                pairs = drawn.pairs[drawn.violated == violated]
                 if not len(pairs):
                     continue
-                name = f"broken {kind}" if broken else kind
+                name = f"violated {kind}" if violated else kind
                 lines = collections.LineCollection(
                     self.points[pairs],
-                    colors=BROKEN if broken else KEPT,
-                    linewidths=2.4 if broken else 1.1,
+                    colors=VIOLATED if violated else KEPT,
+                    linewidths=2.4 if violated else 1.1,
                     linestyles="solid" if kind == "must" else (0, (4, 2.5)),
-                    label=f"{'broken ' if broken else ''}{kind}-link ({len(pairs):,})",
-                    zorder=4 if broken else 3,
+                    label=f"{'violated ' if violated else ''}{kind}-link ({len(pairs):,})",
+                    zorder=4 if violated else 3,
                 )
                 self.ax_.add_collection(lines)
                 self.links_[name] = lines
@@ -386,7 +386,7 @@ class DrawnLinks(NamedTuple):
     """Links of one kind to show, perhaps a subset of those in the hints."""
 
     pairs: IntArray  # of rows
-    broken: npt.NDArray[np.bool_]  # True for links that the clustering violates
+    violated: npt.NDArray[np.bool_]  # True for links that the clustering violates
     n_stated: int  # number of links in the hints
 
 
@@ -404,18 +404,18 @@ def select_links(labels: npt.NDArray[Any], supervision: Any, limit: int) -> tupl
     in_groups = islice((pair for rows in groups for pair in combinations(rows.tolist(), 2)), limit)
     cannot = np.concatenate([supervision.cannot, np.array(list(in_groups), dtype=np.int64).reshape(-1, 2)])
     n_cannot = len(supervision.cannot) + groups.n_pairs
-    broken_must = labels[must[:, 0]] != labels[must[:, 1]]
-    broken_cannot = labels[cannot[:, 0]] == labels[cannot[:, 1]]
-    turn = np.concatenate([_number_in_turns(broken_must), _number_in_turns(broken_cannot)])
-    chosen = np.sort(np.lexsort((turn, ~np.concatenate([broken_must, broken_cannot])))[:limit])
+    violated_must = labels[must[:, 0]] != labels[must[:, 1]]
+    violated_cannot = labels[cannot[:, 0]] == labels[cannot[:, 1]]
+    turn = np.concatenate([_number_in_turns(violated_must), _number_in_turns(violated_cannot)])
+    chosen = np.sort(np.lexsort((turn, ~np.concatenate([violated_must, violated_cannot])))[:limit])
     first, second = chosen[chosen < len(must)], chosen[chosen >= len(must)] - len(must)
     return (
-        DrawnLinks(must[first], broken_must[first], len(must)),
-        DrawnLinks(cannot[second], broken_cannot[second], n_cannot),
+        DrawnLinks(must[first], violated_must[first], len(must)),
+        DrawnLinks(cannot[second], violated_cannot[second], n_cannot),
     )
 
 
-def _number_in_turns(broken: npt.NDArray[np.bool_]) -> IntArray:
+def _number_in_turns(violated: npt.NDArray[np.bool_]) -> IntArray:
     """Number the violated links from 0, and the satisfied links from 0 as well."""
-    turns: IntArray = np.where(broken, np.cumsum(broken), np.cumsum(~broken)) - 1
+    turns: IntArray = np.where(violated, np.cumsum(violated), np.cumsum(~violated)) - 1
     return turns

@@ -14,7 +14,7 @@ from likewise._optional import require
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 NOISE, QUIET = "#BBBBBB", "#666666"
-KEPT, BROKEN = "#444444", "#D00000"
+KEPT, VIOLATED = "#444444", "#D00000"
 # A legend to the right of the axes.
 LEGEND = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "frameon": False, "fontsize": "small"}
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from likewise.evaluation import HintInformation, pair_information, triplet_information
+from likewise.evaluation import HintInformation, compare_hints
 from likewise.plotting._figure import PALETTE, SavableDisplay, hide_spines, make_figure
 
 FloatArray = npt.NDArray[np.float64]
@@ -96,11 +96,14 @@ class InformationDisplay(SavableDisplay):
             max_classes = max(max_classes, len(marked.shares))
             noise_pair, noise_triplet = marked.noise_pair, marked.noise_triplet
         n_classes = np.arange(2, max_classes + 1)
-        even = [np.full(k, 1 / k) for k in n_classes]
+        even = [
+            compare_hints(shares=np.full(k, 1 / k), noise_pair=noise_pair, noise_triplet=noise_triplet)
+            for k in n_classes
+        ]
         display = cls(
             n_classes,
-            np.array([pair_information(shares, noise=noise_pair) for shares in even]),
-            np.array([triplet_information(shares, noise=noise_triplet) for shares in even]),
+            np.array([found.pair_bits for found in even]),
+            np.array([found.triplet_bits for found in even]),
             marked=marked,
         )
         return display.plot(axes=axes)

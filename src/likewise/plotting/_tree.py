@@ -48,7 +48,7 @@ class HierarchyDisplay(SavableDisplay):
 
     Create it with :meth:`from_hierarchy` or :meth:`from_estimator`. Each leaf has its own line and the figure
     grows with the number of leaves, so names never overlap. It is easy to read with up to about 100 labels;
-    use :func:`write_hierarchy_html` for more. Edges that are more certain are wider and bluer; the certainty
+    use :meth:`write_html` for more. Edges that are more certain are wider and bluer; the certainty
     is the margin to the second-best parent, as explained in the legend. The number beside a name and the size
     of its dot show the number of rows with the label. If a label has several parents, the edges from all but
     the first are dashed.
@@ -190,6 +190,30 @@ class HierarchyDisplay(SavableDisplay):
         self._draw_legend(legend, layout.height + 1.5 * LINE, scale)
         return self
 
+    def write_html(self, path: str | os.PathLike[str], *, title: str = "Label hierarchy") -> None:
+        """Write the tree as a self-contained HTML file, without plotting it.
+
+        A click opens or closes a branch. The number of rows with a label and the certainty of its parent
+        appear beside its name. A search box finds labels while you type; the tree also works without
+        JavaScript. A label with several parents is under the first, and lists the others. Needs Jinja2, from
+        the extra ``likewise[plot]``.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; an existing file is replaced.
+        title : str, default="Label hierarchy"
+            The title of the page.
+
+        Examples
+        --------
+        >>> from likewise.hierarchy import LabelHierarchy
+        >>> from likewise.plotting import HierarchyDisplay
+        >>> tree = LabelHierarchy(["bird", "owl", "wren"], [("bird", "owl"), ("bird", "wren")])
+        >>> HierarchyDisplay(tree).write_html("tree.html", title="Birds")  # doctest: +SKIP
+        """
+        Path(path).write_text(make_hierarchy_page(self.hierarchy, title), encoding="utf-8", newline="\n")
+
     def _draw_edges(self, layout: TreeLayout, scale: float) -> None:
         self.edges_ = {}
         steps = find_edge_sureness(self.hierarchy)
@@ -309,35 +333,6 @@ def _compute_bend(x: float, y: float, to_x: float, to_y: float) -> list[tuple[fl
 
 
 # ---------------------------------------------------------------------- a page with collapsible branches
-
-
-def write_hierarchy_html(
-    hierarchy: LabelHierarchy, path: str | os.PathLike[str], *, title: str = "Label hierarchy"
-) -> None:
-    """Write a tree of labels as a self-contained HTML file.
-
-    A click opens or closes a branch. The number of rows with a label and the certainty of its parent appear
-    beside its name. A search box finds labels while you type; the tree also works without JavaScript. A label
-    with several parents is under the first, and lists the others. Needs Jinja2, from the extra
-    ``likewise[plot]``.
-
-    Parameters
-    ----------
-    hierarchy : LabelHierarchy
-        The tree. Margins and counts are shown if it has them.
-    path : str or path-like
-        The file; an existing file is replaced.
-    title : str, default="Label hierarchy"
-        The title of the page.
-
-    Examples
-    --------
-    >>> from likewise.hierarchy import LabelHierarchy
-    >>> from likewise.plotting import write_hierarchy_html
-    >>> tree = LabelHierarchy(["bird", "owl", "wren"], [("bird", "owl"), ("bird", "wren")])
-    >>> write_hierarchy_html(tree, "tree.html", title="Birds")  # doctest: +SKIP
-    """
-    Path(path).write_text(make_hierarchy_page(hierarchy, title), encoding="utf-8", newline="\n")
 
 
 def make_hierarchy_page(hierarchy: LabelHierarchy, title: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from likewise._typing import RandomStateLike
-from likewise.base import Rule, choice, either, real, warn_caller
+from likewise.base import Rule, warn_caller
 from likewise.exceptions import InconsistentSupervisionError, LikewiseWarning
 from likewise.spectral._affinity import Graph, Recipe
 from likewise.spectral._base import Partition, SpectralFamily
@@ -163,13 +163,13 @@ class BagSpectralClustering(SpectralFamily):
     supported_hints: ClassVar[frozenset[str]] = frozenset({"bags", "labels", "links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SpectralFamily.parameter_rules,
-        "variant": choice("propagated", "labelled", "exact", "printed"),
-        "alpha": either(choice("auto"), real(0)),
-        "alpha_unit": choice("auto", "absolute", "degree", "spectrum"),
-        "class_weight": choice("auto", "balanced", None),
-        "cut_disjoint": choice("auto", True, False),
-        "without_links": choice(False, True),
-        "self_loops": choice(False, True),
+        "variant": Rule.choice("propagated", "labelled", "exact", "printed"),
+        "alpha": Rule.either(Rule.choice("auto"), Rule.real(0)),
+        "alpha_unit": Rule.choice("auto", "absolute", "degree", "spectrum"),
+        "class_weight": Rule.choice("auto", "balanced", None),
+        "cut_disjoint": Rule.choice("auto", True, False),
+        "without_links": Rule.choice(False, True),
+        "self_loops": Rule.choice(False, True),
     }
 
     def __init__(
@@ -511,10 +511,10 @@ def name_clusters(bags: BagMatrices, labels: np.ndarray, k: int) -> np.ndarray:
     holds = csr_array(bags.allowed[bags.labelled_bags])
     fitting = np.asarray((counts.T @ holds).toarray())  # number of rows of a cluster that may have a class
     names = np.where(fitting.any(axis=1), fitting.argmax(axis=1), -1)
-    held = holds.toarray() > 0
-    carried = np.zeros(held.shape, dtype=np.int64)
+    is_labelled = holds.toarray() > 0
+    carried = np.zeros(is_labelled.shape, dtype=np.int64)
     present = [counts.indices[counts.indptr[c] : counts.indptr[c + 1]] for c in range(k)]
-    named, every = np.flatnonzero(names >= 0).tolist(), np.arange(held.shape[1])
+    named, every = np.flatnonzero(names >= 0).tolist(), np.arange(is_labelled.shape[1])
 
     def set_name(cluster: int, step: int) -> None:
         carried[present[cluster], names[cluster]] += step
@@ -522,7 +522,7 @@ def name_clusters(bags: BagMatrices, labels: np.ndarray, k: int) -> np.ndarray:
     def compute_gains(cluster: int, which: np.ndarray) -> np.ndarray:
         """Return the gain of each of these names for a cluster without a name."""
         at = present[cluster][:, None]
-        return fitting[cluster, which] + (held[at, which] & (carried[at, which] == 0)).sum(axis=0)
+        return fitting[cluster, which] + (is_labelled[at, which] & (carried[at, which] == 0)).sum(axis=0)
 
     for cluster in named:
         set_name(cluster, 1)

@@ -18,11 +18,11 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likewise._compat import check_random_state, with_callbacks
+from likewise._seeding import find_least_violating
 from likewise._typing import ArrayLike, MatrixLike
-from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real, warn_caller
+from likewise.base import FitProgress, HintedClusterer, Rule, warn_caller
 from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.exceptions import InconsistentSupervisionWarning, LikewiseWarning
-from likewise.seeding import find_least_violating
 from likewise.spectral._affinity import (
     Graph,
     Recipe,
@@ -148,18 +148,18 @@ class SpectralFamily(HintedClusterer):
     random_state: Any
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "n_clusters": integer(1),
-        "affinity": choice("local", "rbf", "neighbors", "precomputed"),
-        "n_neighbors": either(choice(None, "auto"), integer(1)),
-        "scale": either(choice("median", "mean"), real(0, strict=True)),
-        "neighbor_search": choice("auto", "exact", "approximate"),
-        "as_links": choice(False, True),
-        "row_normalize": choice(True, False),
-        "assign_labels": choice("kmeans", "discretize"),
-        "n_init": integer(1),
-        "eigen_solver": choice("auto", "dense", "arpack", "inverse", "lobpcg"),
-        "tol": real(0),
-        "warm_start": choice(False, True),
+        "n_clusters": Rule.integer(1),
+        "affinity": Rule.choice("local", "rbf", "neighbors", "precomputed"),
+        "n_neighbors": Rule.either(Rule.choice(None, "auto"), Rule.integer(1)),
+        "scale": Rule.either(Rule.choice("median", "mean"), Rule.real(0, strict=True)),
+        "neighbor_search": Rule.choice("auto", "exact", "approximate"),
+        "as_links": Rule.choice(False, True),
+        "row_normalize": Rule.choice(True, False),
+        "assign_labels": Rule.choice("kmeans", "discretize"),
+        "n_init": Rule.integer(1),
+        "eigen_solver": Rule.choice("auto", "dense", "arpack", "inverse", "lobpcg"),
+        "tol": Rule.real(0),
+        "warm_start": Rule.choice(False, True),
     }
 
     # Whether links implied by bags are derived from label sets; listing all pairs could take too long.
@@ -406,7 +406,7 @@ class SpectralFamily(HintedClusterer):
         scale = np.ones(graph.n_samples) if operator.scale is None else operator.scale
         return Partition(eigen, rows, labels, scale, stretch)
 
-    def _find_fewest_broken(self, found: list[Any], graph: Graph, hints: Supervision) -> list[int]:
+    def _find_fewest_violated(self, found: list[Any], graph: Graph, hints: Supervision) -> list[int]:
         """Return the results whose number of violated links is within chance of the lowest.
 
         To count violations, hinted rows are assigned by their neighbours: clusters that fit only the hinted

@@ -380,10 +380,10 @@ class Smoother:
         With power 0 each row gets the mean of its surroundings, with power 1 the mass that flows to it.
         """
         scale = self._root ** (2 * power - 1)
-        held = (values * scale)[self._order]
+        spread = (values * scale)[self._order]
         for _ in range(steps):
-            held = self._normal @ held
-        return np.asarray(held[self._place] / scale)
+            spread = self._normal @ spread
+        return np.asarray(spread[self._place] / scale)
 
     def has_influence(self, n_rows: int) -> bool:
         """Return True if columns of the inverse are stored for this many rows, so hold-out is cheap."""
@@ -443,13 +443,13 @@ class Smoother:
 
     def _extend_smoothly(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return the smoothest change that has `values` at `rows`."""
-        held = np.zeros(self.n_samples)
-        held[rows] = values / self._root[rows]
-        right = (1.0 - self.gamma) * (self._normal @ held[self._order])[self._place]
+        scaled = np.zeros(self.n_samples)
+        scaled[rows] = values / self._root[rows]
+        right = (1.0 - self.gamma) * (self._normal @ scaled[self._order])[self._place]
         free = np.ones(self.n_samples)
         free[rows] = 0.0
         found = self._solve_by_gradients(right * free, free)
-        found[rows] = held[rows]
+        found[rows] = scaled[rows]
         return np.asarray(found * self._root)
 
     def _solve(self, right: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.metrics import pairwise_distances_argmin
 
 from likewise._typing import RandomStateLike
-from likewise.base import Rule, choice, either, real
+from likewise.base import Rule
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.spectral._affinity import Graph
 from likewise.spectral._base import Partition, SpectralFamily, compute_cluster_means, round_by_kmeans
@@ -141,8 +141,9 @@ class FlexibleSpectralClustering(SpectralFamily):
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SpectralFamily.parameter_rules,
-        "level": either(
-            Rule("a number below 1", lambda v: real(-np.inf).holds(v) and bool(v < 1)), choice("auto")
+        "level": Rule.either(
+            Rule("a number below 1", lambda v: Rule.real(-np.inf).holds(v) and bool(v < 1)),
+            Rule.choice("auto"),
         ),
     }
 
@@ -202,7 +203,7 @@ class FlexibleSpectralClustering(SpectralFamily):
             if len(found.costs) < wanted:
                 break  # higher levels have even fewer feasible vectors
             tried.append(self._partition_by_vectors(found, level, level * most, graph, rng))
-        best = self._find_fewest_broken(tried, graph, hints)[0]
+        best = self._find_fewest_violated(tried, graph, hints)[0]
         return replace(tried[best], n_rounds=len(tried))
 
     def _make_error(self, what: str, suggestion: str) -> InfeasibleSupervisionError:

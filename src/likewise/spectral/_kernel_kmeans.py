@@ -13,9 +13,9 @@ from scipy.sparse import csc_array, csr_array, issparse
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.metrics import pairwise_distances_argmin
 
+from likewise._seeding import draw_seeds_from_closure, extend_seeds
 from likewise._typing import RandomStateLike
-from likewise.base import Rule, choice, either, integer, real
-from likewise.seeding import draw_seeds_from_closure, extend_seeds
+from likewise.base import Rule
 from likewise.spectral._affinity import Graph
 from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._operator import LowRank, SpectralOperator
@@ -163,12 +163,12 @@ class ConstrainedKernelKMeans(SpectralFamily):
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SpectralFamily.parameter_rules,
-        "objective": choice("normalized_cut", "ratio_association", "ratio_cut"),
-        "link_weight": either(real(0, strict=True), choice("auto")),
-        "implied": choice(True, False),
-        "max_links": either(real(0, strict=True), choice(None)),
-        "shift": either(real(0), choice("auto")),
-        "max_iter": integer(1),
+        "objective": Rule.choice("normalized_cut", "ratio_association", "ratio_cut"),
+        "link_weight": Rule.either(Rule.real(0, strict=True), Rule.choice("auto")),
+        "implied": Rule.choice(True, False),
+        "max_links": Rule.either(Rule.real(0, strict=True), Rule.choice(None)),
+        "shift": Rule.either(Rule.real(0), Rule.choice("auto")),
+        "max_iter": Rule.integer(1),
     }
 
     def __init__(
@@ -240,7 +240,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
                 found[key] = self._improve_labels(association, together)
         ended = list(found.values())
         if hints and len(ended) > 1:
-            ended = [ended[at] for at in self._find_fewest_broken(ended, graph, hints)]
+            ended = [ended[at] for at in self._find_fewest_violated(ended, graph, hints)]
         best = max(ended, key=lambda end: end.sums.value)
         # Prediction needs only the sums over clusters, not those for every row.
         sums = replace(best.sums, linked=np.empty((0, self.n_clusters)))

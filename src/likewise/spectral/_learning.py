@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from likewise._typing import RandomStateLike
-from likewise.base import Rule, choice
+from likewise.base import Rule
 from likewise.spectral._affinity import Graph
 from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._operator import SpectralOperator
@@ -72,8 +72,8 @@ class SpectralLearning(SpectralFamily):
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SpectralFamily.parameter_rules,
-        "normalization": choice("symmetric", "additive"),
-        "self_loops": choice(False, True),
+        "normalization": Rule.choice("symmetric", "additive"),
+        "self_loops": Rule.choice(False, True),
     }
 
     def __init__(

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import check_random_state
 from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
-from likewise.base import HintedClusterer, Rule, choice, integer, real
+from likewise.base import HintedClusterer, Rule
 from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.spectral._affinity import Recipe, build_graph, compute_similarities
 from likewise.spectral._base import warn_equal_rows
@@ -165,17 +165,19 @@ class PropagationClustering(HintedClusterer):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "n_clusters": integer(1),
-        "fixed_n_clusters": choice(True, False),
-        "n_neighbors": integer(1),
-        "restart": Rule("a number above 0 and below 1", lambda v: real(0, strict=True).holds(v) and v < 1),
-        "neighbor_search": choice("cells", "exact", "approximate"),
-        "n_init": integer(1),
+        "n_clusters": Rule.integer(1),
+        "fixed_n_clusters": Rule.choice(True, False),
+        "n_neighbors": Rule.integer(1),
+        "restart": Rule(
+            "a number above 0 and below 1", lambda v: Rule.real(0, strict=True).holds(v) and v < 1
+        ),
+        "neighbor_search": Rule.choice("cells", "exact", "approximate"),
+        "n_init": Rule.integer(1),
         "error_rate": Rule(
             "'learn' or a number from 0 to below 0.5 (with 0.5 or more, links carry no usable information)",
-            lambda v: v == "learn" or (real(0).holds(v) and v < 0.5),
+            lambda v: v == "learn" or (Rule.real(0).holds(v) and v < 0.5),
         ),
-        "learn_metric": choice(True, False),
+        "learn_metric": Rule.choice(True, False),
     }
 
     def __init__(

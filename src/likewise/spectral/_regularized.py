@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from likewise._typing import RandomStateLike
-from likewise.base import Rule, choice, real, warn_caller
+from likewise.base import Rule, warn_caller
 from likewise.exceptions import LikewiseWarning, UnsupportedSupervisionError
 from likewise.spectral._affinity import Graph
 from likewise.spectral._base import SpectralFamily
@@ -18,7 +18,7 @@ from likewise.supervision import Supervision
 
 
 class RegularizedSpectralClustering(SpectralFamily):
-    r"""Normalised cut with a penalty on broken must-links (SpReg; Ji & Xu 2006).
+    r"""Normalised cut with a penalty on violated must-links (SpReg; Ji & Xu 2006).
 
     With W the similarities, D their row sums and L the Laplacian of the graph of must-links (each with its
     weight), rows are embedded by the K largest eigenvectors of
@@ -65,8 +65,8 @@ class RegularizedSpectralClustering(SpectralFamily):
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SpectralFamily.parameter_rules,
-        "beta": real(0),
-        "cannot": choice("refuse", "drop"),
+        "beta": Rule.real(0),
+        "cannot": Rule.choice("refuse", "drop"),
     }
 
     def __init__(

@@ -101,11 +101,11 @@ class LiveEventLog(StoredEventLog):
         with self._lock:
             return self.get_events() if person is None else tuple(self._by_person.get(person, ()))
 
-    def get_standing(self, *kinds: str, person: int | None = None) -> list[StoredEvent]:
+    def get_not_undone(self, *kinds: str, person: int | None = None) -> list[StoredEvent]:
         """Return the events of the given kinds that were not undone, of one person or of all."""
         with self._lock:
             if person is None:
-                return super().get_standing(*kinds)
+                return super().get_not_undone(*kinds)
             own = self._by_person.get(person, ())
             return [e for e in own if e.kind in kinds and not self.is_undone(e.seq)]
 
@@ -123,7 +123,7 @@ class LiveEventLog(StoredEventLog):
         """Return True if an answer was confirmed."""
         with self._lock:
             return any(
-                event.kind == "confirm" and event.body["of"] == seq for event in self._get_standing_marks()
+                event.kind == "confirm" and event.body["of"] == seq for event in self._get_marks_not_undone()
             )
 
     def is_last_answer(self, event: StoredEvent) -> bool:
@@ -139,7 +139,7 @@ class LiveEventLog(StoredEventLog):
         """Return questions to be asked again that are still open, by the seq of the earlier answer."""
         found = {}
         with self._lock:
-            for mark in self._get_standing_marks():
+            for mark in self._get_marks_not_undone():
                 answer = self.get(int(mark.body["of"]))
                 if mark.kind != "again" or answer is None or self.is_undone(answer.seq):
                     continue
@@ -156,7 +156,7 @@ class LiveEventLog(StoredEventLog):
         """Return True if the question of an answer is to be asked again, for this answer or another."""
         return any(one.key == answer.question_key for one in self.get_revisits().values())
 
-    def _get_standing_marks(self) -> list[StoredEvent]:
+    def _get_marks_not_undone(self) -> list[StoredEvent]:
         return [event for event in self._marks if not self.is_undone(event.seq)]
 
     def _was_answered_since(self, seq: int, key: QuestionKey) -> bool:
@@ -170,7 +170,7 @@ class LiveEventLog(StoredEventLog):
 
     def get_group_names(self) -> list[tuple[str, str]]:
         """Return the names given to groups, as (item id, name), the latest last."""
-        return [(str(event.body["item"]), str(event.body["name"])) for event in self.get_standing("name")]
+        return [(str(event.body["item"]), str(event.body["name"])) for event in self.get_not_undone("name")]
 
     def count_joined(self) -> dict[str, int]:
         """Return the number of items, including itself, to which answers join each item they mention."""

@@ -109,7 +109,7 @@ class Snapshot:
 
     def get_group_names(self) -> list[tuple[str, str]]:
         """Return the names given to groups, as (item id, name), the latest last."""
-        return [(str(e.body["item"]), str(e.body["name"])) for e in self.log.get_standing("name")]
+        return [(str(e.body["item"]), str(e.body["name"])) for e in self.log.get_not_undone("name")]
 
 
 def find_group_names(
@@ -134,7 +134,7 @@ def build_hints(snapshot: Snapshot, ids: Iterable[str]) -> Supervision:
     row_ids = RowIds.from_ids(ids)
     ledger = Ledger(row_ids.row_of)
     ledger.tell(snapshot.events)
-    return build_supervision(settle(ledger.get_standing().voices).replies, len(row_ids))
+    return build_supervision(settle(ledger.get_counted_replies().voices).replies, len(row_ids))
 
 
 # ---------------------------------------------------------------------- tables

@@ -201,7 +201,7 @@ class Conflict:
 
 
 @dataclass(frozen=True)
-class OddAnswer:
+class SuspectAnswer:
     """An answer that is probably wrong.
 
     Attributes
@@ -234,11 +234,11 @@ class Picture:
     conflicts: tuple[Conflict, ...]
     links: npt.NDArray[np.int32]  # (m, 3): two rows, then 1 for SAME or 0 for DIFFERENT
     seconds: float  # duration of the fit
-    odd: tuple[OddAnswer, ...] = ()  # most suspicious first
+    suspects: tuple[SuspectAnswer, ...] = ()  # most suspicious first
 
 
 @dataclass(frozen=True)
-class PersonStanding:
+class PersonReliability:
     """The estimated reliability of one person, from questions that others answered too."""
 
     person: int
@@ -251,13 +251,13 @@ class PersonStanding:
 
 
 @dataclass(frozen=True)
-class Standing:
+class PeopleAgreement:
     """The agreement between people."""
 
     n_shared: int
     observed: float | None
     alpha: float | None
-    people: tuple[PersonStanding, ...] = ()
+    people: tuple[PersonReliability, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -317,7 +317,7 @@ class Trouble:
     text: str
 
 
-FromWorker = Ready | Picture | Progress | Standing | Layout | Trouble
+FromWorker = Ready | Picture | Progress | PeopleAgreement | Layout | Trouble
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ from likewise.tables import (
     write_parquet,
 )
 
-__all__ = ["Format", "read_hints", "write_hints"]
+__all__ = ["read_hints", "write_hints"]
 
 Format = Literal["csv", "jsonl", "parquet", "xlsx"]
 _MARK = "# likewise hints"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likewise.studio.jobs._ledger import Ledger, settle
-from likewise.studio.jobs.brain import Brain
+from likewise.studio.jobs.analysis import ProjectAnalysis
 from likewise.studio.records import Settings
 from studio.jobs.events import Log, ids
 
@@ -12,14 +12,14 @@ X = np.r_[np.linspace(0, 1, 20), np.linspace(3, 4, 20)][:, None]
 Y = np.repeat([0, 1], 20)
 
 
-def brain(log):
-    made = Brain(X, ids(40), Settings("toy", n_clusters=2, overlap=2))
+def analysis(log):
+    made = ProjectAnalysis(X, ids(40), Settings("toy", n_clusters=2, overlap=2))
     made.tell(log.events)
     return made
 
 
 def links(log):
-    return {(i, j): together for i, j, together in brain(log).make_picture().links.tolist()}
+    return {(i, j): together for i, j, together in analysis(log).make_picture().links.tolist()}
 
 
 def right(i, j):
@@ -34,14 +34,14 @@ def test_two_people_who_contradict_each_other_decide_nothing():
     log = Log()
     log.answer((3, 0), "SAME", person=1)
     log.answer((0, 3), "DIFFERENT", person=2)
-    picture = brain(log).make_picture()
+    picture = analysis(log).make_picture()
     assert picture.links.tolist() == []
     (conflict,) = picture.conflicts
     assert conflict.rows == (0, 3)
     assert conflict.chain == (0, 3)
     assert conflict.events == (1, 2)
     log.undo(1)
-    assert brain(log).make_picture().conflicts == ()
+    assert analysis(log).make_picture().conflicts == ()
     assert links(log) == {(0, 3): 0}
 
 
@@ -50,7 +50,7 @@ def test_two_against_one_decide():
     for person, word in ((1, "SAME"), (2, "DIFFERENT"), (3, "SAME")):
         log.answer((0, 1), word, person)
     assert links(log) == {(0, 1): 1}
-    assert brain(log).make_picture().conflicts == ()
+    assert analysis(log).make_picture().conflicts == ()
 
 
 def test_triplets_are_compared_regardless_of_order():
@@ -59,7 +59,7 @@ def test_triplets_are_compared_regardless_of_order():
     log.answer((30, 1, 0), "BC", person=2)
     assert links(log) == {(0, 1): 1, (0, 30): 0, (1, 30): 0}
     log.answer((0, 30, 1), "AB", person=1)  # a changed answer
-    picture = brain(log).make_picture()
+    picture = analysis(log).make_picture()
     assert picture.links.tolist() == []
     assert [conflict.events for conflict in picture.conflicts] == [(2, 3)]
 
@@ -69,7 +69,7 @@ def test_unsure_does_not_affect_answers_of_others():
     log.answer((0, 1), "UNSURE", person=1)
     log.answer((0, 1), "SAME", person=2)
     assert links(log) == {(0, 1): 1}
-    assert brain(log).make_picture().conflicts == ()
+    assert analysis(log).make_picture().conflicts == ()
 
 
 def crowd():
@@ -96,11 +96,11 @@ def test_an_unreliable_person_does_not_count_alone():
 
 
 def test_standing():
-    standing = brain(crowd()).compute_standing()
-    assert standing.n_shared == 24
-    assert standing.observed == pytest.approx(1 / 3)
-    assert standing.alpha < 0.1
-    by_person = {one.person: one for one in standing.people}
+    agreement = analysis(crowd()).compute_agreement()
+    assert agreement.n_shared == 24
+    assert agreement.observed == pytest.approx(1 / 3)
+    assert agreement.alpha < 0.1
+    by_person = {one.person: one for one in agreement.people}
     assert [by_person[person].n_answers for person in (1, 2, 3)] == [24, 24, 24]
     assert by_person[1].reliability > 0.5 > by_person[3].reliability
     assert by_person[1].seconds == 1.0
@@ -110,9 +110,9 @@ def test_one_person_has_no_reliability_and_counts():
     log = Log()
     log.answer((0, 1), "SAME")
     log.answer((0, 30), "UNSURE")
-    standing = brain(log).compute_standing()
-    assert (standing.n_shared, standing.observed, standing.alpha) == (0, None, None)
-    (one,) = standing.people
+    agreement = analysis(log).compute_agreement()
+    assert (agreement.n_shared, agreement.observed, agreement.alpha) == (0, None, None)
+    (one,) = agreement.people
     assert (one.n_answers, one.n_unsure, one.accuracy, one.reliability) == (2, 1, None, None)
     assert links(log) == {(0, 1): 1}
 
@@ -129,7 +129,7 @@ def test_a_person_who_shares_no_question_counts():
 def settle_log(log):
     ledger = Ledger({name: row for row, name in enumerate(ids(8))})
     ledger.tell(log.events)
-    counted = ledger.get_standing()
+    counted = ledger.get_counted_replies()
     return settle(counted.voices, counted.confirmed)
 
 
@@ -189,15 +189,15 @@ def test_another_answer_to_a_question_that_is_asked_again_does_not_confirm_it():
 def test_confirming_moves_an_item_out_of_another_group_and_undo_moves_it_back():
     log = Log()
     first = log.answer((0, 23), "SAME")
-    made = brain(log)
-    assert [odd.events for odd in made.make_picture().odd] == [(first.seq,)]
+    made = analysis(log)
+    assert [suspect.events for suspect in made.make_picture().suspects] == [(first.seq,)]
     log.add("confirm", {"of": first.seq})
     made.tell(log.events)
     picture = made.make_picture()
-    assert picture.odd == ()
+    assert picture.suspects == ()
     assert picture.labels[0] == picture.labels[23]
     log.undo(2)
     made.tell(log.events)
     picture = made.make_picture()
-    assert [odd.events for odd in picture.odd] == [(first.seq,)]
+    assert [suspect.events for suspect in picture.suspects] == [(first.seq,)]
     assert picture.labels[0] != picture.labels[23]

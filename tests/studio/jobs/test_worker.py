@@ -12,18 +12,18 @@ import numpy as np
 import psutil
 import pytest
 
-from likewise.studio.jobs.brain import Brain
+from likewise.studio.jobs.analysis import ProjectAnalysis
 from likewise.studio.jobs.worker import Loop, Worker
 from likewise.studio.project import Project
 from likewise.studio.records import (
     Described,
     Item,
     Layout,
+    PeopleAgreement,
     Picture,
     Progress,
     Ready,
     Settings,
-    Standing,
     Tell,
     Trouble,
 )
@@ -88,10 +88,10 @@ def list_asked(ready):
 
 def test_it_sends_every_kind_of_message(worker, heard):
     worker.tell(Tell((), 3))
-    ready, picture, standing, progress = heard.next(Ready, Picture, Standing, Progress)
+    ready, picture, agreement, progress = heard.next(Ready, Picture, PeopleAgreement, Progress)
     assert len(ready.questions) == 3
     assert [group.size for group in picture.groups] == [12, 12]
-    assert standing.people == ()
+    assert agreement.people == ()
     assert progress.n_answers == 0
     log = Log()
     log.answer(rows_of(ready.questions[0]), "DIFFERENT")
@@ -236,8 +236,8 @@ def test_it_ends_when_the_server_is_killed(project, tmp_path):
 # ---------------------------------------------------------------------- the loop by itself
 
 
-class Wrong(Brain):
-    """A brain that fails to make pictures."""
+class Wrong(ProjectAnalysis):
+    """An analysis that fails to make pictures."""
 
     def make_picture(self):
         raise ValueError("the paint is dry")
@@ -246,8 +246,8 @@ class Wrong(Brain):
 def loop_of(made, inbox):
     sent = []
     loop = Loop(inbox, sent.append, lambda: made)
-    loop.brain = made
-    loop._lay_out = lambda brain: None
+    loop.analysis = made
+    loop._lay_out = lambda analysis: None
     return loop, sent
 
 
@@ -270,7 +270,7 @@ def test_a_failure_is_reported_once_and_other_steps_continue():
 def test_questions_come_first_and_nothing_starves():
     inbox = queue.SimpleQueue()
     log = Log()
-    loop, sent = loop_of(Brain(X, ids(24), Settings("toy", n_clusters=2)), inbox)
+    loop, sent = loop_of(ProjectAnalysis(X, ids(24), Settings("toy", n_clusters=2)), inbox)
     for _ in range(12):  # there are always new events
         log.answer((len(log.events), 20), "UNSURE")
         inbox.put(Tell(tuple(log.events[-1:]), 2))
@@ -278,7 +278,7 @@ def test_questions_come_first_and_nothing_starves():
     kinds = [type(message) for message in sent]
     assert kinds[::2] == [Ready] * 12
     assert kinds[1] is Layout
-    assert {kinds[3:].count(kind) for kind in (Picture, Standing, Progress)} <= {3, 4}
+    assert {kinds[3:].count(kind) for kind in (Picture, PeopleAgreement, Progress)} <= {3, 4}
 
 
 def test_starting_a_failed_worker_is_retried(tmp_path, monkeypatch):

@@ -1,9 +1,9 @@
-"""A complete studio for tests: a SQLite store, the real brain in a thread, and a manual clock."""
+"""A complete studio for tests: a SQLite store, the real analysis in a thread, and a manual clock."""
 
 import threading
 import uuid
 
-from likewise.studio.jobs.brain import Brain
+from likewise.studio.jobs.analysis import ProjectAnalysis
 from likewise.studio.jobs.layout import compute_plain_layout
 from likewise.studio.service import Studio
 from patience import wait_until
@@ -28,7 +28,7 @@ class Inside:
     """Does the work of the worker process in the calling thread."""
 
     def __init__(self, project, hear):
-        self.brain = Brain(project.load_features(), project.items.get_ids(), project.settings)
+        self.analysis = ProjectAnalysis(project.load_features(), project.items.get_ids(), project.settings)
         self.hear = hear
         self.first = True
         self.paused = threading.Event()
@@ -44,15 +44,15 @@ class Inside:
         if self.paused.is_set():
             raise RuntimeError("the worker is away")
         self.tells += 1
-        changed = self.brain.tell(message.events)
+        changed = self.analysis.tell(message.events)
         if message.wanted:
-            self.hear(self.brain.choose_questions(message.wanted, message.pending))
+            self.hear(self.analysis.choose_questions(message.wanted, message.pending))
         if changed or self.first:
-            self.hear(self.brain.make_picture())
-            self.hear(self.brain.compute_standing())
-            self.hear(self.brain.compute_progress())
+            self.hear(self.analysis.make_picture())
+            self.hear(self.analysis.compute_agreement())
+            self.hear(self.analysis.compute_progress())
         if self.first:
-            self.hear(compute_plain_layout(self.brain.X, seed=0))
+            self.hear(compute_plain_layout(self.analysis.X, seed=0))
         self.first = False
 
 
@@ -87,7 +87,7 @@ class Desk:
         before = self.teller.tells
         wait_until(
             lambda: (
-                self.teller.tells > before and not hub._has_news and self.teller.brain.seq >= hub.log.last
+                self.teller.tells > before and not hub._has_news and self.teller.analysis.seq >= hub.log.last
             ),
             "a refit",
         )

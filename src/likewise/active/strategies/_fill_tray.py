@@ -24,7 +24,7 @@ from likewise.active.strategies._placing import (
     get_standardized,
 )
 from likewise.active.strategies._random import RandomPairs
-from likewise.base import Rule, integer
+from likewise.base import Rule
 
 _NEIGHBORS = 10
 _CHOICE = 4  # candidates per free place on the tray, of which those far from one another are taken
@@ -79,7 +79,7 @@ class FillTray(CheckedStrategy):
     needs: ClassVar[frozenset[str]] = frozenset({"labels"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "size": Rule(
-            f"an integer from 3 to {LARGEST_TRAY}", lambda v: integer(3).holds(v) and v <= LARGEST_TRAY
+            f"an integer from 3 to {LARGEST_TRAY}", lambda v: Rule.integer(3).holds(v) and v <= LARGEST_TRAY
         )
     }
 

@@ -14,7 +14,7 @@ from likewise.active._questions import Key, Question
 from likewise.active._state import CheckedStrategy, InterviewState
 from likewise.active.strategies._placing import IntArray, add_questions, list_asked
 from likewise.active.strategies._random import RandomPairs
-from likewise.base import Rule, choice, integer
+from likewise.base import Rule
 from likewise.exceptions import LikewiseError
 
 Kind = Literal["pair", "triplet"]
@@ -86,9 +86,9 @@ class InformationGain(CheckedStrategy):
 
     needs: ClassVar[frozenset[str]] = frozenset({"draws"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "kind": choice(*get_args(Kind)),
-        "max_rows": integer(3),
-        "n_candidates": integer(1),
+        "kind": Rule.choice(*get_args(Kind)),
+        "max_rows": Rule.integer(3),
+        "n_candidates": Rule.integer(1),
     }
 
     @property

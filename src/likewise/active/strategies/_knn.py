@@ -24,7 +24,7 @@ from likewise.active.strategies._placing import (
     iterate_squared_distances,
     order_by_score,
 )
-from likewise.base import Rule, choice, integer
+from likewise.base import Rule
 
 _MOST_PLACED = 500  # the metric is learned from this many placed rows; the cost is quadratic in them
 _MAX_ITER = 50
@@ -92,8 +92,8 @@ class ProbabilisticKNN(CheckedStrategy):
     name: ClassVar[str] = "pknn"
     needs: ClassVar[frozenset[str]] = frozenset()
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "n_neighbors": integer(1),
-        "learn_metric": choice(True, False),
+        "n_neighbors": Rule.integer(1),
+        "learn_metric": Rule.choice(True, False),
         "gamma": POSITIVE_OR_NONE,
     }
 

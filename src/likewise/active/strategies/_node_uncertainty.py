@@ -23,7 +23,7 @@ from likewise.active.strategies._placing import (
     order_by_score,
     standardize_columns,
 )
-from likewise.base import Rule, choice, integer
+from likewise.base import Rule
 
 Scope = Literal["local", "global", "density", "compound"]
 
@@ -108,8 +108,8 @@ class NodeUncertainty(CheckedStrategy):
 
     needs: ClassVar[frozenset[str]] = frozenset({"labels"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "scope": choice(*get_args(Scope)),
-        "n_neighbors": integer(1),
+        "scope": Rule.choice(*get_args(Scope)),
+        "n_neighbors": Rule.integer(1),
     }
 
     @property

@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 from likewise._reasons import Reason
 from likewise.active._questions import Question
 from likewise.active._state import InterviewState
-from likewise.base import Rule, real
+from likewise.base import Rule
 from likewise.supervision.cliques import Edges, find_clique, grow_groups, order_large_first
 
 IntArray = npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 T = TypeVar("T")
 _ENTRIES = 4_000_000  # distances per block: 32 MB
-POSITIVE_OR_NONE = Rule("a number above 0 or None", lambda v: v is None or real(0, strict=True).holds(v))
+POSITIVE_OR_NONE = Rule("a number above 0 or None", lambda v: v is None or Rule.real(0, strict=True).holds(v))
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from likewise.active.strategies._placing import (
     order_by_score,
     place,
 )
-from likewise.base import Rule, integer
+from likewise.base import Rule
 
 _MOST_ROWS = 5_000  # more rows improve the similarities little and take longer
 _FROM_EACH = 20  # minimum number of rows of each cluster among them, if it has as many
@@ -72,7 +72,7 @@ class NormalizedPointUncertainty(CheckedStrategy):
 
     name: ClassVar[str] = "npu"
     needs: ClassVar[frozenset[str]] = frozenset({"labels"})
-    parameter_rules: ClassVar[dict[str, Rule]] = {"n_trees": integer(1)}
+    parameter_rules: ClassVar[dict[str, Rule]] = {"n_trees": Rule.integer(1)}
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
         places = PlacedRows.from_state(state)

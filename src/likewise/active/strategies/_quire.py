@@ -24,7 +24,7 @@ from likewise.active.strategies._placing import (
     iterate_squared_distances,
     order_by_score,
 )
-from likewise.base import Rule, choice, integer, real
+from likewise.base import Rule
 
 Form = Literal["printed", "exact"]
 
@@ -103,9 +103,9 @@ class QUIRE(CheckedStrategy):
     name: ClassVar[str] = "quire"
     needs: ClassVar[frozenset[str]] = frozenset()
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "form": choice(*get_args(Form)),
-        "ridge": real(0, strict=True),
-        "max_rows": integer(2),
+        "form": Rule.choice(*get_args(Form)),
+        "ridge": Rule.real(0, strict=True),
+        "max_rows": Rule.integer(2),
         "gamma": POSITIVE_OR_NONE,
     }
 

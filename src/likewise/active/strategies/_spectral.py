@@ -22,7 +22,7 @@ from likewise.active.strategies._placing import (
     standardize_columns,
 )
 from likewise.active.strategies._random import RandomPairs
-from likewise.base import Rule, integer
+from likewise.base import Rule
 from likewise.supervision import Links
 
 _DENSE_ROWS = 300  # up to this size a dense solver is faster than a sparse one
@@ -100,7 +100,7 @@ class ActiveSpectral(CheckedStrategy):
 
     name: ClassVar[str] = "asc"
     needs: ClassVar[frozenset[str]] = frozenset({"labels"})
-    parameter_rules: ClassVar[dict[str, Rule]] = {"n_neighbors": integer(1), "max_rows": integer(2)}
+    parameter_rules: ClassVar[dict[str, Rule]] = {"n_neighbors": Rule.integer(1), "max_rows": Rule.integer(2)}
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
         if state.n_samples < 2 or n < 1:

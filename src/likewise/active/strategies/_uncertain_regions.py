@@ -21,7 +21,7 @@ from likewise.active.strategies._placing import (
     list_asked,
 )
 from likewise.active.strategies._random import RandomPairs
-from likewise.base import Rule, integer
+from likewise.base import Rule
 
 _MANY = 1_000_000
 _AS_RELIABLE = 0.03  # rows are reliable if their probability of being misplaced is this close to the smallest
@@ -83,9 +83,9 @@ class UncertainRegions(CheckedStrategy):
     name: ClassVar[str] = "regions"
     needs: ClassVar[frozenset[str]] = frozenset({"classes"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "steps": integer(0),
-        "compare": integer(0),
-        "patience": integer(1),
+        "steps": Rule.integer(0),
+        "compare": Rule.integer(0),
+        "patience": Rule.integer(1),
     }
 
     def count_answers_to_fit(self, n_answers: int) -> int:

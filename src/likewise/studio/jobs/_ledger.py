@@ -14,7 +14,7 @@ from likewise.active import Answer, Key, Question, Reply
 from likewise.exceptions import LikewiseError
 from likewise.oracles import Annotators
 from likewise.studio._stored_events import StoredEventLog
-from likewise.studio.records import Conflict, PersonStanding, Standing, StoredEvent
+from likewise.studio.records import Conflict, PeopleAgreement, PersonReliability, StoredEvent
 
 # Minimum weight for a verdict on a disputed question to count: a pair with probability 3/4.
 _LEAST_WEIGHT = 0.5
@@ -42,7 +42,7 @@ class Voice:
 
 
 @dataclass(frozen=True)
-class StandingReplies:
+class CountedReplies:
     """The answers and skips that count among all events up to `seq`, in order of time."""
 
     seq: int
@@ -80,7 +80,7 @@ class Ledger:
         self._log = StoredEventLog()  # of the events that can be read
         self._voices: dict[int, Voice] = {}
         self._skips: dict[int, Question] = {}
-        self._counted: StandingReplies | None = None
+        self._counted: CountedReplies | None = None
         self.seq: int = 0
         self.ignored: dict[int, str] = {}
 
@@ -134,12 +134,12 @@ class Ledger:
                 return reason.renumber(self.row_of.__getitem__)
         return Reason.from_text(str(body.get("why") or ""))
 
-    def get_standing(self) -> StandingReplies:
+    def get_counted_replies(self) -> CountedReplies:
         """Return what counts among all events added so far."""
         if self._counted is None:
             voices = tuple(self._voices[event.seq] for event in self._log.get_counted("answer"))
             skips = tuple(self._skips[event.seq] for event in self._log.get_counted("skip"))
-            self._counted = StandingReplies(self.seq, voices, skips, self._find_confirmed(voices))
+            self._counted = CountedReplies(self.seq, voices, skips, self._find_confirmed(voices))
         return self._counted
 
     def _find_confirmed(self, voices: tuple[Voice, ...]) -> frozenset[int]:
@@ -262,14 +262,14 @@ def _make_unsure(reply: Reply) -> Reply:
     return Reply(reply.question, Answer.UNSURE, None, reply.time, reply.seconds)
 
 
-def compute_standing(counted: StandingReplies) -> Standing:
+def compute_agreement(counted: CountedReplies) -> PeopleAgreement:
     """Return the agreement between people and the estimated reliability of each.
 
     Agreement on pairs and triplets is averaged, weighted by the number of questions; alpha refers to the kind
     asked more often. The reliability of a person who shares no question with others is unknown.
     """
     if not counted.voices:
-        return Standing(0, None, None)
+        return PeopleAgreement(0, None, None)
     judged = _judge(counted.voices)
     found = sorted((judged.agreement(kind) for kind in ("pair", "triplet")), key=lambda one: -one.n_questions)
     shared = [one for one in found if one.observed is not None]
@@ -283,7 +283,7 @@ def compute_standing(counted: StandingReplies) -> Standing:
         one = named[str(person)]
         known = one.n_shared > 0
         people.append(
-            PersonStanding(
+            PersonReliability(
                 person=person,
                 n_answers=len(mine),
                 n_shared=one.n_shared,
@@ -293,4 +293,4 @@ def compute_standing(counted: StandingReplies) -> Standing:
                 seconds=float(median(seconds)) if seconds else None,
             )
         )
-    return Standing(n_shared, observed, shared[0].alpha if shared else None, tuple(people))
+    return PeopleAgreement(n_shared, observed, shared[0].alpha if shared else None, tuple(people))

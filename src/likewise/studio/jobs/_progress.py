@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from likewise.active import AdviceReason, Interview, Reply
+from likewise.active import AdviceCode, Interview, Reply
 from likewise.active._stopping import compute_changed_share as changed_between
 
 _STEP, _LAST = 5, 10
@@ -81,7 +81,7 @@ class KeptLabels:
         return changed_between(self._labels[0][1], self._labels[-1][1])
 
 
-def advise(n_answers: int, finished: str | None, changed: float | None) -> tuple[bool, AdviceReason, str]:
+def advise(n_answers: int, finished: str | None, changed: float | None) -> tuple[bool, AdviceCode, str]:
     """Return whether to go on, the reason, and a sentence, judging only by how many labels changed."""
     if finished is not None:
         return False, "finished", finished

@@ -23,7 +23,7 @@ from likewise.studio.project import Project
 from likewise.studio.records import FromWorker, Settings, StoredEvent, Tell, Trouble
 
 if TYPE_CHECKING:  # the server imports this module and must start before scikit-learn is imported
-    from likewise.studio.jobs.brain import Brain
+    from likewise.studio.jobs.analysis import ProjectAnalysis
 
 logger: logging.Logger = logging.getLogger(__name__)
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 10.0
@@ -33,7 +33,7 @@ START_METHOD: Literal["spawn", "forkserver"] = (
     "spawn"  # a fork would copy locks that threads of the server hold
 )
 _NICE, _NICEST = 10, 19
-_DERIVED = ("picture", "standing", "progress")
+_DERIVED = ("picture", "agreement", "progress")
 STOP = None  # sent by the server at shutdown
 
 
@@ -183,15 +183,17 @@ def _hold_off_signals() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
 
 
-def load(folder: Path, settings: Settings) -> Brain:
-    """Open a project and create its brain."""
-    from likewise.studio.jobs.brain import Brain
+def load(folder: Path, settings: Settings) -> ProjectAnalysis:
+    """Open a project and create its analysis."""
+    from likewise.studio.jobs.analysis import ProjectAnalysis
 
     project = Project.open(folder)
-    return Brain(project.load_features(), project.items.get_ids(), settings, project.get_kept_groups())
+    return ProjectAnalysis(
+        project.load_features(), project.items.get_ids(), settings, project.get_kept_groups()
+    )
 
 
-def run(connection: Connection, make: Callable[[], Brain]) -> None:
+def run(connection: Connection, make: Callable[[], ProjectAnalysis]) -> None:
     """Run the process until the server sends STOP or is gone."""
     with contextlib.suppress(ValueError):
         # Ctrl-C and many supervisors signal all processes; the server alone handles it, then sends STOP.
@@ -232,7 +234,7 @@ class Loop:
     send : callable
         Sends a message to the server.
     make : callable
-        Returns the brain.
+        Returns the analysis.
     give_way : callable, optional
         Called after the first questions have been sent, for which a person may be waiting.
     """
@@ -241,7 +243,7 @@ class Loop:
         self,
         inbox: queue.SimpleQueue[Tell],
         send: Callable[[Any], None],
-        make: Callable[[], Brain],
+        make: Callable[[], ProjectAnalysis],
         give_way: Callable[[], None] | None = None,
     ) -> None:
         self._inbox, self._send_now, self._make, self._give_way = inbox, send, make, give_way
@@ -251,7 +253,7 @@ class Loop:
         self._is_first = True  # until the first message
         self._reported_troubles: dict[str, str] = {}
         self._maps_nearness = False  # True once the better map has been started
-        self.brain: Brain | None = None
+        self.analysis: ProjectAnalysis | None = None
 
     def run(self) -> None:
         """Run until the process ends."""
@@ -262,30 +264,30 @@ class Loop:
     def turn(self) -> None:
         """Receive messages, waiting if nothing is due; then run the questions step, if due, and one other."""
         self._take()
-        if self.brain is None:
+        if self.analysis is None:
             return
         if "questions" in self._due:
-            self._run_step("questions", self.brain)
+            self._run_step("questions", self.analysis)
             self._take()
         other = next((step for step in self._due if step != "questions"), None)
         if other is not None:
-            self._run_step(other, self.brain)
+            self._run_step(other, self.analysis)
 
     def _send(self, message: FromWorker) -> None:
         with self._lock:
             self._send_now(message)
 
     def _load(self) -> None:
-        self.brain = self._make()
+        self.analysis = self._make()
 
     def _take(self) -> None:
         wait = not self._due
         while wait or not self._inbox.empty():
             wait = False
             message = self._inbox.get()
-            if self.brain is None:
+            if self.analysis is None:
                 continue
-            changed = self.brain.tell(message.events)
+            changed = self.analysis.tell(message.events)
             if self._is_first:
                 self._mark("map")
             # The server asks for no questions if enough are ready.
@@ -296,16 +298,16 @@ class Loop:
                 for step in _DERIVED:
                     self._mark(step)
             self._is_first = False
-            for seq, sentence in self.brain.ignored.items():
+            for seq, sentence in self.analysis.ignored.items():
                 self._send_trouble(f"event {seq}", sentence)
 
     def _mark(self, step: str) -> None:
         if step not in self._due:
             self._due.append(step)
 
-    def _run_step(self, step: str, brain: Brain) -> None:
+    def _run_step(self, step: str, analysis: ProjectAnalysis) -> None:
         self._due.remove(step)
-        self._attempt(step, partial(getattr(self, f"_send_{step}"), brain))
+        self._attempt(step, partial(getattr(self, f"_send_{step}"), analysis))
 
     def _attempt(self, step: str, work: Callable[[], None]) -> None:
         """Run a step; report a failure once, until the step succeeds again."""
@@ -326,42 +328,42 @@ class Loop:
 
     # ------------------------------------------------------------------ steps
 
-    def _send_questions(self, brain: Brain) -> None:
-        self._send(brain.choose_questions(self._last.wanted, self._last.pending))
+    def _send_questions(self, analysis: ProjectAnalysis) -> None:
+        self._send(analysis.choose_questions(self._last.wanted, self._last.pending))
         if self._give_way is not None:
             self._give_way()
             self._give_way = None
 
-    def _send_picture(self, brain: Brain) -> None:
-        was_rough = brain.rough
-        self._send(brain.make_picture())
-        if brain.rough:
+    def _send_picture(self, analysis: ProjectAnalysis) -> None:
+        was_rough = analysis.rough
+        self._send(analysis.make_picture())
+        if analysis.rough:
             self._mark("picture")
             return
         if was_rough and self._last.wanted > 0:
             self._mark("questions")  # based on the new picture
         if not self._maps_nearness:
             self._maps_nearness = True
-            threading.Thread(target=self._lay_out, args=(brain,), daemon=True).start()
+            threading.Thread(target=self._lay_out, args=(analysis,), daemon=True).start()
 
-    def _send_standing(self, brain: Brain) -> None:
-        self._send(brain.compute_standing())
+    def _send_agreement(self, analysis: ProjectAnalysis) -> None:
+        self._send(analysis.compute_agreement())
 
-    def _send_progress(self, brain: Brain) -> None:
-        self._send(brain.compute_progress())
-        if brain.lags:
+    def _send_progress(self, analysis: ProjectAnalysis) -> None:
+        self._send(analysis.compute_progress())
+        if analysis.lags:
             self._mark("progress")
 
-    def _send_map(self, brain: Brain) -> None:
+    def _send_map(self, analysis: ProjectAnalysis) -> None:
         from likewise.studio.jobs.layout import compute_plain_layout
 
-        self._send(compute_plain_layout(brain.X, seed=brain.settings.seed))
+        self._send(compute_plain_layout(analysis.X, seed=analysis.settings.seed))
 
-    def _lay_out(self, brain: Brain) -> None:
+    def _lay_out(self, analysis: ProjectAnalysis) -> None:
         """Compute the better map in a separate thread, since it takes long and nothing depends on it."""
         from likewise.studio.jobs.layout import compute_near_layout
 
         if sys.platform == "linux":  # priorities are per thread on Linux
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICEST)
-        draw = partial(compute_near_layout, brain.X, seed=brain.settings.seed)
+        draw = partial(compute_near_layout, analysis.X, seed=analysis.settings.seed)
         self._attempt("better map", lambda: self._send(draw()))

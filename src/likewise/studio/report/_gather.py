@@ -17,7 +17,7 @@ from likewise import __version__
 from likewise._optional import require
 from likewise.exceptions import LikewiseError
 from likewise.studio.exports import Snapshot, build_hints, find_group_names
-from likewise.studio.records import Item, ItemKind, Layout, Picture, Progress, Standing, StoredEvent
+from likewise.studio.records import Item, ItemKind, Layout, PeopleAgreement, Picture, Progress, StoredEvent
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class DerivedResults:
 
     picture: Picture
     progress: Progress | None = None
-    standing: Standing | None = None
+    agreement: PeopleAgreement | None = None
     layout: Layout | None = None
 
     @classmethod
@@ -207,24 +207,27 @@ class DerivedResults:
         cls, project: Project, snapshot: Snapshot, *, picture_only: bool = False
     ) -> DerivedResults:
         """Compute it now, which takes as long as a fit."""
-        from likewise.studio.jobs.brain import Brain
+        from likewise.studio.jobs.analysis import ProjectAnalysis
         from likewise.studio.jobs.layout import compute_near_layout
 
         X = project.load_features()
-        brain = Brain(X, project.items.get_ids(), project.settings, project.get_kept_groups())
-        brain.tell(snapshot.events)
-        picture = brain.make_picture()
-        if brain.rough:  # based on a sample of the rows; the next picture uses all
-            picture = brain.make_picture()
+        analysis = ProjectAnalysis(X, project.items.get_ids(), project.settings, project.get_kept_groups())
+        analysis.tell(snapshot.events)
+        picture = analysis.make_picture()
+        if analysis.rough:  # based on a sample of the rows; the next picture uses all
+            picture = analysis.make_picture()
         if picture_only:
             return cls(picture)
-        progress = brain.compute_progress()
+        progress = analysis.compute_progress()
         for _ in range(_POINTS):
-            if not brain.lags:
+            if not analysis.lags:
                 break
-            progress = brain.compute_progress()
+            progress = analysis.compute_progress()
         return cls(
-            picture, progress, brain.compute_standing(), compute_near_layout(X, seed=project.settings.seed)
+            picture,
+            progress,
+            analysis.compute_agreement(),
+            compute_near_layout(X, seed=project.settings.seed),
         )
 
 
@@ -254,7 +257,7 @@ def gather(
     ids = project.items.get_ids()
     picture = derived.picture
     progress = derived.progress or Progress(0, 0, None, None, None, None, False, "")
-    standing = derived.standing or Standing(0, None, None)
+    agreement = derived.agreement or PeopleAgreement(0, None, None)
     groups = _make_groups(project, picture, find_group_names(picture, ids, snapshot.get_group_names()))
     answers = [event for event in snapshot.events if event.kind == "answer"]
     sections, figures = _make_study(project, snapshot, curves=curves)
@@ -269,7 +272,7 @@ def gather(
         n_clusters=len(picture.groups),
         n_answers=len(snapshot.answers),
         n_undone=sum(event.seq in snapshot.undone for event in answers),
-        n_skipped=len(snapshot.log.get_standing("skip")),
+        n_skipped=len(snapshot.log.get_not_undone("skip")),
         groups=groups,
         hints=_make_hints(build_hints(snapshot, ids), ids),
         map_picture=_draw_map(derived, groups),
@@ -279,10 +282,10 @@ def gather(
         reason=progress.reason,
         accuracy=progress.accuracy,
         interval=progress.interval,
-        people=_make_people(snapshot, standing),
-        n_shared=standing.n_shared,
-        observed=standing.observed,
-        alpha=standing.alpha,
+        people=_make_people(snapshot, agreement),
+        n_shared=agreement.n_shared,
+        observed=agreement.observed,
+        alpha=agreement.alpha,
         times=_make_times(snapshot.answers),
         seconds=tuple(event.seconds for event in snapshot.answers if event.seconds is not None),
         conflicts=_make_conflicts(project, snapshot, picture, ids),
@@ -377,8 +380,8 @@ def map_picture(xy: npt.NDArray[np.float32], labels: npt.NDArray[np.int32], colo
 # ---------------------------------------------------------------------- people and answers
 
 
-def _make_people(snapshot: Snapshot, standing: Standing) -> tuple[PersonShown, ...]:
-    stands = {one.person: one for one in standing.people}
+def _make_people(snapshot: Snapshot, agreement: PeopleAgreement) -> tuple[PersonShown, ...]:
+    reliabilities = {one.person: one for one in agreement.people}
     events_of: dict[int, list[StoredEvent]] = defaultdict(list)
     for event in snapshot.answers:
         events_of[event.person].append(event)
@@ -386,16 +389,16 @@ def _make_people(snapshot: Snapshot, standing: Standing) -> tuple[PersonShown, .
     for person in snapshot.people.values():
         if events := events_of[person.id]:
             seconds = [event.seconds for event in events if event.seconds is not None]
-            stand = stands.get(person.id)
+            known = reliabilities.get(person.id)
             found.append(
                 PersonShown(
                     name=person.name,
                     role=person.role,
                     n_answers=len(events),
                     n_unsure=sum(event.body["answer"] == "UNSURE" for event in events),
-                    n_shared=stand.n_shared if stand else 0,
-                    accuracy=stand.accuracy if stand else None,
-                    reliability=stand.reliability if stand else None,
+                    n_shared=known.n_shared if known else 0,
+                    accuracy=known.accuracy if known else None,
+                    reliability=known.reliability if known else None,
                     seconds=median(seconds) if seconds else None,
                 )
             )

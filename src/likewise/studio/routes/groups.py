@@ -113,9 +113,9 @@ def conflicts(studio: TheStudio, person: Looker) -> views.ConflictsView:
 
 
 @routes.get("/api/odd-answers")
-def odd_answers(studio: TheStudio, person: Looker) -> views.OddAnswersView:
+def suspect_answers(studio: TheStudio, person: Looker) -> views.SuspectAnswersView:
     """Return answers that look wrong; annotators see only their own."""
-    return studio.groups.show_odd_answers(person)
+    return studio.groups.show_suspect_answers(person)
 
 
 @routes.post("/api/odd-answers/keep")

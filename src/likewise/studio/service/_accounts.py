@@ -163,14 +163,14 @@ class Accounts:
     def show_all(self) -> PeopleView:
         """Return all people and their agreement."""
         people = self._store.read(lambda tx: tx.get_people())
-        standing = self._hub.standing
-        stands = {stand.person: stand for stand in standing.people} if standing else {}
+        agreement = self._hub.agreement
+        reliabilities = {one.person: one for one in agreement.people} if agreement else {}
         return {
-            "people": [make_person_view(person, stands.get(person.id)) for person in people],
+            "people": [make_person_view(person, reliabilities.get(person.id)) for person in people],
             "agreement": {
-                "n_shared": standing.n_shared if standing else 0,
-                "observed": standing.observed if standing else None,
-                "alpha": standing.alpha if standing else None,
+                "n_shared": agreement.n_shared if agreement else 0,
+                "observed": agreement.observed if agreement else None,
+                "alpha": agreement.alpha if agreement else None,
             },
         }
 

@@ -12,13 +12,22 @@ import numpy.typing as npt
 from likewise._event_log import list_relations
 from likewise.exceptions import BadRequestError, NotFoundError
 from likewise.studio.items import ItemFile
-from likewise.studio.records import Conflict, Group, Item, NewEvent, OddAnswer, Person, Picture, StoredEvent
+from likewise.studio.records import (
+    Conflict,
+    Group,
+    Item,
+    NewEvent,
+    Person,
+    Picture,
+    StoredEvent,
+    SuspectAnswer,
+)
 from likewise.studio.service import _views as views
 from likewise.studio.service._accounts import clean_name
 from likewise.studio.service._hub import Hub
 from likewise.studio.service._questions_and_answers import QuestionsAndAnswers
 
-Found = TypeVar("Found", Conflict, OddAnswer)
+Found = TypeVar("Found", Conflict, SuspectAnswer)
 _EXAMPLES = 6  # per group in the reference book
 _SHOWN = 12  # typical and doubtful members per card
 # Okabe and Ito (2008), distinguishable with any colour vision; then hues far from each other.
@@ -224,7 +233,7 @@ class GroupPages:
         ]
         return {"conflicts": conflicts, "hidden": hidden}
 
-    def show_odd_answers(self, person: Person) -> views.OddAnswersView:
+    def show_suspect_answers(self, person: Person) -> views.SuspectAnswersView:
         """Return answers that look wrong: all for the owner, for others their own."""
         picture, log = self._hub.picture, self._hub.log
 
@@ -233,18 +242,18 @@ class GroupPages:
                 return False
             return not (log.is_asked_again(event) or log.is_confirmed(event.seq))
 
-        shown, hidden = self._list_visible(picture.odd if picture else (), person, is_open)
-        odd_answers: list[views.OddAnswerView] = [
+        shown, hidden = self._list_visible(picture.suspects if picture else (), person, is_open)
+        suspects: list[views.SuspectAnswerView] = [
             {
-                "items": self._asking.make_item_views(odd.rows),
+                "items": self._asking.make_item_views(suspect.rows),
                 "answers": answers,
-                "chance": odd.chance,
-                "n_against": odd.n_against,
-                "n_near": odd.n_near,
+                "chance": suspect.chance,
+                "n_against": suspect.n_against,
+                "n_near": suspect.n_near,
             }
-            for odd, answers in shown
+            for suspect, answers in shown
         ]
-        return {"odd": odd_answers, "hidden": hidden}
+        return {"odd": suspects, "hidden": hidden}
 
     def _list_visible(
         self, found: Iterable[Found], person: Person, is_open: Callable[[StoredEvent], bool]
@@ -288,7 +297,7 @@ class GroupPages:
         if person.role == "owner":
             links = self._hub.picture.links.tolist() if self._hub.picture else []
             return [(int(i), int(j), int(is_together)) for i, j, is_together in links]
-        mine = self._hub.log.get_standing("answer", person=person.id)
+        mine = self._hub.log.get_not_undone("answer", person=person.id)
         ids = list({id for event in mine for id in event.body["items"]})
         row_of = dict(zip(ids, self._items.get_rows(ids), strict=True))
         return [

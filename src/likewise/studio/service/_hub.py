@@ -13,12 +13,12 @@ from likewise.studio.records import (
     FromWorker,
     Layout,
     NewEvent,
+    PeopleAgreement,
     Picture,
     Progress,
     QuestionKey,
     QueuedQuestion,
     Ready,
-    Standing,
     StoredEvent,
     Tell,
     Trouble,
@@ -80,7 +80,7 @@ class Hub:
         self.log: LiveEventLog = LiveEventLog()
         self.picture: Picture | None = None
         self.progress: Progress | None = None
-        self.standing: Standing | None = None
+        self.agreement: PeopleAgreement | None = None
         self.layout: Layout | None = None
         self.finished: str | None = None  # why no questions are left
         self.trouble: str | None = None
@@ -180,8 +180,8 @@ class Hub:
         elif isinstance(message, Progress):
             self.progress = message
             self.emit("progress", {"seq": message.seq})
-        elif isinstance(message, Standing):
-            self.standing = message
+        elif isinstance(message, PeopleAgreement):
+            self.agreement = message
         elif isinstance(message, Layout):
             self.layout = message
             self.emit("layout", {"method": message.method, "final": message.final})

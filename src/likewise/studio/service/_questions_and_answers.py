@@ -249,7 +249,7 @@ class QuestionsAndAnswers:
     def _find_target(self, person: Person, of: int | None, repeated: bool) -> StoredEvent:
         log = self._hub.log
         if of is None:
-            mine = log.get_standing(*UNDOABLE, person=person.id)
+            mine = log.get_not_undone(*UNDOABLE, person=person.id)
             if not mine:
                 raise NotFoundError("You have nothing to undo.")
             return mine[-1]
@@ -264,12 +264,12 @@ class QuestionsAndAnswers:
     def revisit(self, person: Person, *, key: str, question: str) -> views.UndoneView:
         """Undo a skip, so that the question can be answered."""
         self._hub.refresh()
-        skips = [e for e in self._hub.log.get_standing("skip", person=person.id) if e.question == question]
+        skips = [e for e in self._hub.log.get_not_undone("skip", person=person.id) if e.question == question]
         if not skips:
             raise NotFoundError("You have not skipped this question, or have undone the skip.")
         return self.undo(person, key=key, of=skips[-1].seq)
 
-    # ------------------------------------------------------------------ odd answers
+    # ------------------------------------------------------------------ answers that look wrong
 
     def keep(self, person: Person, *, key: str, of: int) -> views.StatedView:
         """Confirm an answer, so that it counts more: one's own, or anyone's for the owner."""
@@ -384,7 +384,7 @@ class QuestionsAndAnswers:
             "curve": list(found.curve) if found else [],
             "groups": len(hub.picture.groups) if hub.picture else 0,
             "conflicts": len(hub.picture.conflicts) if hub.picture else 0,
-            "odd": len(hub.picture.odd) if hub.picture else 0,
+            "odd": len(hub.picture.suspects) if hub.picture else 0,
             "error_rate": found.error_rate if found else None,
             "fitting": behind > 0,
             "behind": behind,

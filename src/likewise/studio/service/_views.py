@@ -174,7 +174,7 @@ class ConflictsView(TypedDict):
     hidden: int
 
 
-class OddAnswerView(TypedDict):
+class SuspectAnswerView(TypedDict):
     """An answer that looks wrong: the probability, and the evidence against it."""
 
     items: list[ItemView]
@@ -184,10 +184,10 @@ class OddAnswerView(TypedDict):
     n_near: int
 
 
-class OddAnswersView(TypedDict):
+class SuspectAnswersView(TypedDict):
     """Answers that look wrong, most suspicious first; `hidden` counts those of other people."""
 
-    odd: list[OddAnswerView]
+    odd: list[SuspectAnswerView]
     hidden: int
 
 
@@ -349,16 +349,16 @@ def make_who_view(person: Person) -> WhoView:
     return {"id": person.id, "name": person.name, "role": person.role}
 
 
-def make_person_view(person: Person, stand: Any) -> PersonView:
+def make_person_view(person: Person, known: Any) -> PersonView:
     """Return the view of a person with their estimated reliability."""
     return {
         "id": person.id,
         "name": person.name,
         "role": person.role,
         "active": person.active,
-        "n_answers": stand.n_answers if stand else 0,
-        "n_shared": stand.n_shared if stand else 0,
-        "accuracy": stand.accuracy if stand else None,
-        "reliability": stand.reliability if stand else None,
-        "seconds": stand.seconds if stand else None,
+        "n_answers": known.n_answers if known else 0,
+        "n_shared": known.n_shared if known else 0,
+        "accuracy": known.accuracy if known else None,
+        "reliability": known.reliability if known else None,
+        "seconds": known.seconds if known else None,
     }

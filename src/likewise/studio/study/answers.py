@@ -162,7 +162,7 @@ def find_participants(
     """
     events_of: dict[int, dict[str, StoredEvent]] = {}
     surveys: dict[int, Questionnaire] = {}
-    for event in StoredEventLog.from_events(events).get_standing("answer", "survey"):
+    for event in StoredEventLog.from_events(events).get_not_undone("answer", "survey"):
         if event.person in leave_out:
             continue
         if event.kind == "answer" and event.body.get("source") == "study" and event.question:

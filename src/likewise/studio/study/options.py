@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, NamedTuple
 
-from likewise.base import Rule, integer
+from likewise.base import Rule
 from likewise.exceptions import StudyError
 
 Difficulty = Literal["easy", "difficult"]
@@ -25,7 +25,7 @@ class MarkedQuestion(NamedTuple):
 
 
 def _count(low: int) -> Rule:
-    rule = integer(low)
+    rule = Rule.integer(low)
     return Rule(f"an integer from {low} to {_MOST}", lambda value: bool(rule.holds(value) and value <= _MOST))
 
 
@@ -41,7 +41,7 @@ _RULES = {
     "blocks": _count(1),
     "reference": Rule("true or false", lambda value: isinstance(value, bool)),
     "seed": Rule(
-        "an integer from 0 to 2^32 - 1", lambda value: bool(integer(0).holds(value) and value < 2**32)
+        "an integer from 0 to 2^32 - 1", lambda value: bool(Rule.integer(0).holds(value) and value < 2**32)
     ),
 }
 

@@ -354,8 +354,8 @@ class Study:
 
 def find_progress(person: int, events: Iterable[StoredEvent]) -> tuple[set[str], set[str], bool]:
     """Return the questions that a person answered, the parts entered, and whether the survey is submitted."""
-    standing = StoredEventLog.from_events(events).get_standing("answer", "stage", "survey")
-    own = [event for event in standing if event.person == person]
+    not_undone = StoredEventLog.from_events(events).get_not_undone("answer", "stage", "survey")
+    own = [event for event in not_undone if event.person == person]
     answers = {event.question for event in own if event.kind == "answer" and event.question}
     entered = {str(event.body.get("to")) for event in own if event.kind == "stage"}
     return answers, entered, any(event.kind == "survey" for event in own)

@@ -18,17 +18,6 @@ from sklearn.utils.extmath import row_norms
 from likewise.backends import ArrayRows, Block, Rows, as_rows, get_ones, get_scratch
 from likewise.supervision import Closure, RowGroups, Supervision
 
-__all__ = [
-    "compute_component_centroids",
-    "compute_hinted_space",
-    "draw_seeds_from_closure",
-    "extend_seeds",
-    "find_least_violating",
-    "is_clearly_better",
-    "select_farthest_first",
-]
-
-
 # With more rows than this, seeds are drawn from an oversampled set of rows, which always takes six passes.
 MANY_ROWS = 2**19
 _ROUNDS = 5
@@ -532,16 +521,16 @@ def find_least_violating(
     indices : list of int
         The positions of these clusterings in the list.
     """
-    broken = np.array([float(_sum_broken_weights(labels, hints).sum()) for labels in clusterings])
-    chance = np.zeros(len(broken))
+    violated = np.array([float(_sum_violated_weights(labels, hints).sum()) for labels in clusterings])
+    chance = np.zeros(len(violated))
     if against_chance:
         sizes = [np.unique(labels, return_counts=True)[1] / len(labels) for labels in clusterings]
         apart = 1 - np.array([np.square(each).sum() for each in sizes])
-        everything = _sum_broken_weights(np.arange(hints.shape[0]), hints).sum()  # every row by itself
+        everything = _sum_violated_weights(np.arange(hints.shape[0]), hints).sum()  # every row by itself
         chance = apart * everything
-    excess = broken - chance
+    excess = violated - chance
     best = int(excess.argmin())
-    bound = excess[best] + max(1.0, broken[best] ** 0.5)
+    bound = excess[best] + max(1.0, violated[best] ** 0.5)
     return np.flatnonzero(excess <= bound).tolist()
 
 
@@ -569,7 +558,7 @@ def is_clearly_better(
     is_better : bool
         Whether `labels` violates less weight by more than that.
     """
-    difference = _sum_broken_weights(other_labels, hints) - _sum_broken_weights(labels, hints)
+    difference = _sum_violated_weights(other_labels, hints) - _sum_violated_weights(labels, hints)
     links = hints.links
     sizes = np.concatenate([np.diff(links.must_groups.indptr), np.diff(links.cannot_groups.indptr)])
     n_pairs = len(difference) - len(sizes)
@@ -578,7 +567,7 @@ def is_clearly_better(
     return bool(difference.sum() > n_deviations * deviation)
 
 
-def _sum_broken_weights(labels: np.ndarray, hints: Supervision) -> np.ndarray:
+def _sum_violated_weights(labels: np.ndarray, hints: Supervision) -> np.ndarray:
     """Return the violated weight of each must-link, cannot-link and group of either kind, in this order.
 
     A group counts as all its pairs.
@@ -591,10 +580,10 @@ def _sum_broken_weights(labels: np.ndarray, hints: Supervision) -> np.ndarray:
     for groups, is_must in ((links.must_groups, True), (links.cannot_groups, False)):
         if not len(groups.weights):
             continue
-        broken = np.zeros(len(groups))
+        violated = np.zeros(len(groups))
         for at, rows in enumerate(groups):
             sizes = np.unique(labels[rows], return_counts=True)[1]
             together = (sizes * (sizes - 1)).sum() / 2
-            broken[at] = len(rows) * (len(rows) - 1) / 2 - together if is_must else together
-        out.append(groups.weights * broken)
+            violated[at] = len(rows) * (len(rows) - 1) / 2 - together if is_must else together
+        out.append(groups.weights * violated)
     return np.concatenate(out)

@@ -1,4 +1,4 @@
-"""The brain: examples by hand, properties of events, several people, and comparison with an interview."""
+"""The analysis of a project: examples by hand, properties of events, several people, and an interview."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.active import Interview, Pool
-from likewise.studio.jobs import brain as brain_module
+from likewise.studio.jobs import analysis as analysis_module
 from likewise.studio.jobs._ledger import Ledger
-from likewise.studio.jobs.brain import Brain
+from likewise.studio.jobs.analysis import ProjectAnalysis
 from likewise.studio.records import Settings, StoredEvent
 from likewise.studio.service._views import write_reason
 from profiles import fewer
@@ -18,8 +18,8 @@ SIDE = np.repeat([0, 1], 12)
 X = np.r_[np.linspace(0, 1, 12), np.linspace(3, 4, 12)][:, None]
 
 
-def brain(log=(), rows=X, **more):
-    made = Brain(rows, ids(len(rows)), Settings("toy", **({"n_clusters": 2} | more)))
+def analysis(log=(), rows=X, **more):
+    made = ProjectAnalysis(rows, ids(len(rows)), Settings("toy", **({"n_clusters": 2} | more)))
     made.tell(log.events if isinstance(log, Log) else list(log))
     return made
 
@@ -57,7 +57,7 @@ def test_an_answer_moves_the_rows_around_it():
     log = Log()
     log.answer((0, 11), "SAME")
     log.answer((0, 12), "DIFFERENT")
-    picture = brain(log).make_picture()
+    picture = analysis(log).make_picture()
     assert picture.seq == 2
     assert same_groups(picture.labels, SIDE)
     assert picture.labels.dtype == np.int32
@@ -74,7 +74,7 @@ def test_an_answer_moves_the_rows_around_it():
 def test_a_triplet_is_three_links():
     log = Log()
     log.answer((5, 3, 20), "AB")
-    assert sorted(brain(log).make_picture().links.tolist()) == [[3, 5, 1], [3, 20, 0], [5, 20, 0]]
+    assert sorted(analysis(log).make_picture().links.tolist()) == [[3, 5, 1], [3, 20, 0], [5, 20, 0]]
 
 
 def test_a_contradiction_comes_with_its_chain_and_events():
@@ -83,34 +83,34 @@ def test_a_contradiction_comes_with_its_chain_and_events():
     log.answer((5, 6), "SAME")
     log.answer((1, 2), "SAME")
     log.answer((0, 2), "DIFFERENT")
-    (conflict,) = brain(log).make_picture().conflicts
+    (conflict,) = analysis(log).make_picture().conflicts
     assert conflict.rows == (0, 2)
     assert conflict.chain in ((0, 1, 2), (2, 1, 0))
     assert conflict.events == (1, 3, 4)
     log.undo(4)
-    assert brain(log).make_picture().conflicts == ()
+    assert analysis(log).make_picture().conflicts == ()
 
 
 def test_the_last_answer_of_a_person_counts():
     log = Log()
     log.answer((0, 1), "DIFFERENT")
     log.answer((1, 0), "SAME")
-    picture = brain(log).make_picture()
+    picture = analysis(log).make_picture()
     assert picture.links.tolist() == [[0, 1, 1]]
     assert picture.conflicts == ()
     log.undo(2)
-    assert brain(log).make_picture().links.tolist() == [[0, 1, 0]]
+    assert analysis(log).make_picture().links.tolist() == [[0, 1, 0]]
     log.undo(3)  # undone, after all
-    assert brain(log).make_picture().links.tolist() == [[0, 1, 1]]
+    assert analysis(log).make_picture().links.tolist() == [[0, 1, 1]]
 
 
 def test_practice_does_not_count():
     log = Log()
     log.answer((0, 1), "DIFFERENT", source="practice")
-    counted, plain = brain(log), brain()
+    counted, plain = analysis(log), analysis()
     assert list_asked(counted) == list_asked(plain)
     assert counted.compute_progress().n_answers == 0
-    assert counted.compute_standing().people == ()
+    assert counted.compute_agreement().people == ()
     assert counted.make_picture().links.shape == (0, 3)
 
 
@@ -119,29 +119,29 @@ def test_answers_of_a_study_count_but_do_not_influence_questions():
     log = Log()
     for i in range(0, 40, 2):
         log.answer((i, i + 1), word((i, i + 1), y), source="study")
-    counted = brain(log, rows, n_clusters=3)
-    assert list_asked(counted) == list_asked(brain((), rows, n_clusters=3))
+    counted = analysis(log, rows, n_clusters=3)
+    assert list_asked(counted) == list_asked(analysis((), rows, n_clusters=3))
     assert len(counted.make_picture().links) == 20
     log.answer((0, 5), word((0, 5), y))
     only = Log()
     only.answer((0, 5), word((0, 5), y))
     counted.tell(log.events)
-    assert list_asked(counted) == list_asked(brain(only, rows, n_clusters=3))
+    assert list_asked(counted) == list_asked(analysis(only, rows, n_clusters=3))
 
 
 def test_pending_and_skipped_questions_are_not_chosen():
-    made = brain()
+    made = analysis()
     first = made.choose_questions(1).questions[0]
     assert list_asked(made, 5, [first])[0] != list_asked(made, 1)[0]
     log = Log()
     log.skip(rows_of(first))
-    assert tuple(sorted(rows_of(first))) not in [rows for _, rows in list_asked(brain(log), 30)]
+    assert tuple(sorted(rows_of(first))) not in [rows for _, rows in list_asked(analysis(log), 30)]
     log.undo(1)
-    assert list_asked(brain(log), 1)[0][1] == tuple(sorted(rows_of(first)))
+    assert list_asked(analysis(log), 1)[0][1] == tuple(sorted(rows_of(first)))
 
 
 def test_a_question_keeps_its_id_until_it_is_answered():
-    made = brain()
+    made = analysis()
     before = {question.items: question.id for question in made.choose_questions(4).questions}
     again = {question.items: question.id for question in made.choose_questions(8).questions}
     assert before.items() <= again.items()
@@ -159,7 +159,7 @@ def test_a_question_keeps_its_id_until_it_is_answered():
 
 def test_reasons_refer_to_items():
     log = Log()
-    made = brain()
+    made = analysis()
     log.answer(rows_of(made.choose_questions(1).questions[0]), "DIFFERENT")
     made.tell(log.events)
     question = made.choose_questions(1).questions[0]
@@ -182,7 +182,7 @@ def test_an_event_with_the_reason_as_a_sentence_is_read():
 
 def test_the_budget_ends_it():
     log = Log()
-    made = brain(log, budget=2)
+    made = analysis(log, budget=2)
     assert len(made.choose_questions(5).questions) == 2
     log.answer((0, 1), "SAME")
     log.answer((0, 20), "DIFFERENT")
@@ -199,7 +199,7 @@ def test_unreadable_events_are_ignored_with_a_reason():
     log.answer((0, 1), "AB")
     log.answer((0, 0), "SAME")
     log.answer((0, 1), "SAME")
-    made = brain(log)
+    made = analysis(log)
     assert made.make_picture().links.tolist() == [[0, 1, 1]]
     assert sorted(made.ignored) == [1, 2, 3]
     assert "i99" in made.ignored[1]
@@ -209,7 +209,7 @@ def test_unreadable_events_are_ignored_with_a_reason():
 
 
 def test_one_item():
-    made = brain(rows=np.zeros((1, 3)))
+    made = analysis(rows=np.zeros((1, 3)))
     ready = made.choose_questions(3)
     assert ready.questions == ()
     assert "only one item" in ready.finished
@@ -219,7 +219,7 @@ def test_one_item():
 
 @pytest.mark.parametrize("k", [None, 1, 2, 9])
 def test_two_items(k):
-    made = brain(rows=np.array([[0.0], [1.0]]), n_clusters=k)
+    made = analysis(rows=np.array([[0.0], [1.0]]), n_clusters=k)
     assert list_asked(made) == [("pair", (0, 1))]
     log = Log()
     log.answer((0, 1), "SAME")
@@ -231,7 +231,7 @@ def test_two_items(k):
 
 def test_more_clusters_than_rows():
     rows = np.arange(5.0)[:, None]
-    picture = brain(rows=rows, n_clusters=50).make_picture()
+    picture = analysis(rows=rows, n_clusters=50).make_picture()
     assert len(picture.groups) == 5
     assert [group.size for group in picture.groups] == [1] * 5
 
@@ -239,7 +239,7 @@ def test_more_clusters_than_rows():
 @pytest.mark.parametrize("ask", ["pairs", "triplets", "both"])
 def test_only_unsure_answers(ask):
     log = Log()
-    made = brain(ask=ask)
+    made = analysis(ask=ask)
     for _ in range(12):
         log.answer(rows_of(made.choose_questions(1).questions[0]), "UNSURE")
         made.tell(log.events)
@@ -251,7 +251,7 @@ def test_only_unsure_answers(ask):
 
 
 def test_all_rows_identical():
-    made = brain(rows=np.ones((8, 2)), n_clusters=3)
+    made = analysis(rows=np.ones((8, 2)), n_clusters=3)
     assert made.make_picture().labels.shape == (8,)
     assert len(made.choose_questions(3).questions) == 3
 
@@ -259,7 +259,7 @@ def test_all_rows_identical():
 def test_groups_are_added_as_answers_require():
     rows, y = blobs(k=4, seed=3)
     log = Log()
-    made = brain(log, rows, n_clusters=None)
+    made = analysis(log, rows, n_clusters=None)
     for _ in range(60):
         ready = made.choose_questions(1)
         if ready.finished:
@@ -272,12 +272,12 @@ def test_groups_are_added_as_answers_require():
 
 def test_the_order_of_a_triplet_does_not_reveal_the_answer():
     rows, _ = blobs(n=200, k=5)
-    made = brain((), rows, n_clusters=5, ask="triplets")
+    made = analysis((), rows, n_clusters=5, ask="triplets")
     questions = made.choose_questions(20).questions
     assert {question.kind for question in questions} == {"triplet"}
     ranks = {tuple(np.argsort(rows_of(question)).tolist()) for question in questions}
     assert len(ranks) > 3
-    assert list_asked(brain((), rows, n_clusters=5, ask="triplets"), 20) == list_asked(made, 20)
+    assert list_asked(analysis((), rows, n_clusters=5, ask="triplets"), 20) == list_asked(made, 20)
 
 
 # ---------------------------------------------------------------------- laws
@@ -289,15 +289,15 @@ def test_events_sent_in_pieces_or_any_order_give_the_same_state(seed, ask):
     rng = np.random.default_rng(seed)
     rows, _ = blobs(n=30, seed=seed)
     log = draw_events(rng, 30, 15)
-    whole = brain(log, rows, n_clusters=3, ask=ask)
-    pieces = brain((), rows, n_clusters=3, ask=ask)
+    whole = analysis(log, rows, n_clusters=3, ask=ask)
+    pieces = analysis((), rows, n_clusters=3, ask=ask)
     cuts = np.sort(rng.integers(0, len(log.events), size=3))
     for part in np.split(np.arange(len(log.events)), cuts):
         pieces.tell([log.events[at] for at in part])
         pieces.choose_questions(2)
         pieces.make_picture()
         pieces.compute_progress()
-    turned = brain(log.events[::-1], rows, n_clusters=3, ask=ask)
+    turned = analysis(log.events[::-1], rows, n_clusters=3, ask=ask)
     one = whole.make_picture()
     for other in (pieces, turned):
         other.tell(log.events)  # once more
@@ -306,7 +306,7 @@ def test_events_sent_in_pieces_or_any_order_give_the_same_state(seed, ask):
         assert same_groups(one.labels, two.labels)
         assert (one.conflicts, one.links.tolist()) == (two.conflicts, two.links.tolist())
         assert np.array_equal(one.doubt, two.doubt)
-        assert whole.compute_standing() == other.compute_standing()
+        assert whole.compute_agreement() == other.compute_agreement()
         assert whole.compute_progress() == other.compute_progress()
 
 
@@ -318,16 +318,16 @@ def test_an_undone_answer_equals_no_answer(seed):
     log = draw_events(rng, 30, 14, undo=False)
     gone = set(rng.choice(np.arange(1, 15), size=5, replace=False).tolist())
     kept = [event for event in log.events if event.seq not in gone]
-    made = brain(log, rows, n_clusters=3)
+    made = analysis(log, rows, n_clusters=3)
     made.make_picture()
     for seq in gone:
         log.undo(seq)
     made.tell(log.events)
-    never = brain(kept, rows, n_clusters=3)
+    never = analysis(kept, rows, n_clusters=3)
     assert list_asked(made) == list_asked(never)
     assert same_groups(made.make_picture().labels, never.make_picture().labels)
     assert made.make_picture().conflicts == never.make_picture().conflicts
-    assert made.compute_standing() == never.compute_standing()
+    assert made.compute_agreement() == never.compute_agreement()
     assert made.compute_progress().advice == never.compute_progress().advice
 
 
@@ -352,7 +352,7 @@ def draw_events(rng, n, m, undo=True):
 def test_one_person_gives_the_same_as_an_interview(discover):
     rows, y = blobs(n=80, k=4, seed=5)
     twin = Interview(rows, n_clusters=4, random_state=7, discover=discover)
-    made = brain((), rows, n_clusters=4, seed=7, discover=discover)
+    made = analysis((), rows, n_clusters=4, seed=7, discover=discover)
     log = Log()
     for _ in range(30):
         ready = made.choose_questions(3)
@@ -376,7 +376,7 @@ def test_one_person_gives_the_same_as_an_interview(discover):
 
 def test_groups_keep_their_numbers():
     rows, y = blobs(n=90, k=3, seed=1)
-    made, log = brain((), rows, n_clusters=3), Log()
+    made, log = analysis((), rows, n_clusters=3), Log()
     before = made.make_picture()
     for _ in range(15):
         here = rows_of(made.choose_questions(1).questions[0])
@@ -389,7 +389,7 @@ def test_groups_keep_their_numbers():
 
 def test_the_curve_grows_with_every_five_answers():
     rows, y = blobs(n=90, k=3, seed=1)
-    made, log = brain((), rows, n_clusters=3), Log()
+    made, log = analysis((), rows, n_clusters=3), Log()
     for _ in range(23):
         here = rows_of(made.choose_questions(1).questions[0])
         log.answer(here, word(here, y))
@@ -411,8 +411,8 @@ def test_the_curve_grows_with_every_five_answers():
 
 @pytest.fixture
 def few_are_many(monkeypatch):
-    monkeypatch.setattr(brain_module, "_LARGE", 300)
-    monkeypatch.setattr(brain_module, "_FIRST_POOL", Pool(size=60, sample=60))
+    monkeypatch.setattr(analysis_module, "_LARGE", 300)
+    monkeypatch.setattr(analysis_module, "_FIRST_POOL", Pool(size=60, sample=60))
 
 
 @pytest.mark.usefixtures("few_are_many")
@@ -421,7 +421,7 @@ def test_with_many_rows_the_first_questions_use_a_sample():
     log = Log()
     log.answer((0, 3), "SAME")
     log.answer((0, 4), "DIFFERENT")
-    made = brain(log, rows, n_clusters=3)
+    made = analysis(log, rows, n_clusters=3)
     assert made.rough
     ready = made.choose_questions(5)
     assert len(ready.questions) >= 5
@@ -438,7 +438,7 @@ def test_with_many_rows_the_first_questions_use_a_sample():
     assert not made.rough
     whole = Interview(rows, n_clusters=3)
     for event in log.events:
-        whole.tell(brain_question(event), event.body["answer"])
+        whole.tell(read_question(event), event.body["answer"])
     assert same_groups(made.make_picture().labels, whole.labels_)
     assert [set(rows_of(one)) for one in made.choose_questions(3).questions] == [
         set(one.rows) for one in whole.ask(3)
@@ -451,9 +451,9 @@ def test_with_many_rows_the_first_questions_use_a_sample():
 
 @pytest.mark.usefixtures("few_are_many")
 def test_with_very_many_rows_a_sample_represents_all(monkeypatch):
-    monkeypatch.setattr(brain_module, "_POOL", Pool(size=100, sample=600, every=10))
+    monkeypatch.setattr(analysis_module, "_POOL", Pool(size=100, sample=600, every=10))
     rows, y = blobs(n=600, k=3, seed=2)
-    made, log = brain((), rows, n_clusters=3), Log()
+    made, log = analysis((), rows, n_clusters=3), Log()
     for _ in range(12):
         for question in made.choose_questions(2).questions[:2]:
             log.answer(rows_of(question), word(rows_of(question), y))
@@ -470,7 +470,7 @@ def test_with_very_many_rows_a_sample_represents_all(monkeypatch):
     assert made.compute_progress().advice
 
 
-def brain_question(event):
+def read_question(event):
     from likewise.active import Question
 
     return Question(event.body["kind"], tuple(int(item[1:]) for item in event.body["items"]))

@@ -16,19 +16,19 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from likewise.active import Interview, Key, Pool, Question, check_rows
-from likewise.studio.jobs._ledger import Ledger, SettledReplies, StandingReplies, compute_standing, settle
+from likewise.studio.jobs._ledger import CountedReplies, Ledger, SettledReplies, compute_agreement, settle
 from likewise.studio.jobs._progress import ChangeCurve, KeptLabels, advise
 from likewise.studio.records import (
     Conflict,
     Group,
-    OddAnswer,
+    PeopleAgreement,
     Picture,
     Progress,
     QueuedQuestion,
     Ready,
     Settings,
-    Standing,
     StoredEvent,
+    SuspectAnswer,
 )
 
 IntArray = npt.NDArray[np.int64]
@@ -48,7 +48,7 @@ def silence_warnings() -> Iterator[None]:
         yield
 
 
-class Brain:
+class ProjectAnalysis:
     """Computes the questions and groups that the studio shows from its events.
 
     Answers are kept only as events; ids of open questions, group numbers and the progress curve are carried
@@ -84,14 +84,15 @@ class Brain:
 
     Examples
     --------
-    >>> from likewise.studio.jobs.brain import Brain
+    >>> from likewise.studio.jobs.analysis import ProjectAnalysis
     >>> from likewise.studio.records import Settings, StoredEvent
     >>> X = [[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]]
-    >>> brain = Brain(X, list("abcdefgh"), Settings("toy", n_clusters=2))
+    >>> analysis = ProjectAnalysis(X, list("abcdefgh"), Settings("toy", n_clusters=2))
     >>> body = {"kind": "pair", "items": ["a", "h"], "answer": "DIFFERENT", "source": "question"}
-    >>> brain.tell([StoredEvent(1, "k1", "answer", 1, "2026-03-09T12:00:00+00:00", body)])  # answers changed?
+    >>> event = StoredEvent(1, "k1", "answer", 1, "2026-03-09T12:00:00+00:00", body)
+    >>> analysis.tell([event])  # answers changed?
     True
-    >>> picture = brain.make_picture()
+    >>> picture = analysis.make_picture()
     >>> picture.seq, [group.size for group in picture.groups], picture.links.tolist()
     (1, [4, 4], [[0, 7, 0]])
     """
@@ -105,7 +106,9 @@ class Brain:
         self.X: npt.NDArray[Any] = check_rows(X)
         self.ids, self.settings = list(ids), settings
         if len(self.ids) != len(self.X):
-            raise ValueError(f"Brain: expected one id per row ({len(self.X)}); got {len(self.ids)}.")
+            raise ValueError(
+                f"ProjectAnalysis: expected one id per row ({len(self.X)}); got {len(self.ids)}."
+            )
         self._ledger = Ledger({name: row for row, name in enumerate(self.ids)})
         self._interview: Interview | None = None  # created when needed
         self._asking: Interview | None = None  # ignores answers of a study
@@ -116,7 +119,7 @@ class Brain:
         self._labels: Labels | None = None  # of the last picture
         self._before = before  # groups of an earlier run
         self._curve, self._kept = ChangeCurve(), KeptLabels()
-        self._agreed: dict[bool, tuple[StandingReplies, SettledReplies]] = {}
+        self._agreed: dict[bool, tuple[CountedReplies, SettledReplies]] = {}
 
     # ------------------------------------------------------------------ events
 
@@ -149,7 +152,7 @@ class Brain:
         return 1 < len(self.X) <= _LARGE
 
     def _settle(self, steering: bool = False) -> SettledReplies:
-        counted = self._ledger.get_standing()
+        counted = self._ledger.get_counted_replies()
         before = self._agreed.get(steering)
         if before is None or before[0] is not counted:
             voices = [voice for voice in counted.voices if voice.steers or not steering]
@@ -181,7 +184,7 @@ class Brain:
     def _get_steering_interview(self) -> Interview:
         """Return the interview that chooses questions; it does not use the answers of a study."""
         interview = self._get_interview()
-        if all(voice.steers for voice in self._ledger.get_standing().voices):
+        if all(voice.steers for voice in self._ledger.get_counted_replies().voices):
             return interview
         if self._asking is None:
             self._asking = interview.branch()
@@ -190,7 +193,7 @@ class Brain:
 
     def _replace_answers(self, interview: Interview, steering: bool = False) -> None:
         settled = self._settle(steering)
-        skipped = self._ledger.get_standing().skipped
+        skipped = self._ledger.get_counted_replies().skipped
         interview.replace(settled.replies, skipped, weights=settled.weights or None)
 
     # ------------------------------------------------------------------ questions
@@ -252,7 +255,7 @@ class Brain:
         start = time.perf_counter()
         with silence_warnings():
             labels, doubt = self._fit()
-            odd = self._find_odd_answers()
+            suspects = self._find_suspect_answers()
         self._labels = labels = renumber(labels, self._before if self._labels is None else self._labels)
         self._kept.add(self._n_answers, labels)
         return Picture(
@@ -263,7 +266,7 @@ class Brain:
             conflicts=self._find_conflicts(),
             links=self._list_links(),
             seconds=time.perf_counter() - start,
-            odd=odd,
+            suspects=suspects,
         )
 
     def _fit(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
@@ -289,32 +292,35 @@ class Brain:
         settled = self._settle()
         if len(self.X) < 2:
             return settled.disputes
-        held = self._get_interview()
-        events = {id(reply): seqs for reply, seqs in zip(held.replies, settled.events, strict=True)}
+        interview = self._get_interview()
+        events = {id(reply): seqs for reply, seqs in zip(interview.replies, settled.events, strict=True)}
         found = []
-        for one in held.contradictions:
+        for one in interview.contradictions:
             if not one.chain:  # more mutually separate rows than clusters; suspects cover it
                 continue
             behind = sorted({seq for reply in one.replies for seq in events[id(reply)]})
             found.append(Conflict(one.rows, one.chain, tuple(behind)))
         return (*settled.disputes, *found)
 
-    def _find_odd_answers(self) -> tuple[OddAnswer, ...]:
+    def _find_suspect_answers(self) -> tuple[SuspectAnswer, ...]:
         """Return the unconfirmed answers that look wrong, most suspicious first."""
         if len(self.X) < 2:
             return ()
-        settled, voices = self._settle(), {voice.seq: voice for voice in self._ledger.get_standing().voices}
-        held = self._get_interview()
-        place = {id(reply): at for at, reply in enumerate(held.replies)}
+        settled, voices = (
+            self._settle(),
+            {voice.seq: voice for voice in self._ledger.get_counted_replies().voices},
+        )
+        interview = self._get_interview()
+        place = {id(reply): at for at, reply in enumerate(interview.replies)}
         found = []
-        for suspect in held.suspects:
+        for suspect in interview.suspects:
             at = place[id(suspect.reply)]
             reply = settled.replies[at]
             if reply.question.key in settled.confirmed:
                 continue
             given = [s for s in settled.events[at] if voices[s].reply.to(reply.question) == reply.answer]
             found.append(
-                OddAnswer(
+                SuspectAnswer(
                     rows=reply.question.rows,
                     events=tuple(given),
                     chance=suspect.chance,
@@ -366,9 +372,9 @@ class Brain:
                 self.seq, n, self._kept.changed, gain, None, None, going, advised, points, rate, reason
             )
         with silence_warnings():
-            held = self._get_interview()
-            outlook = held.progress()
-            self._curve.extend(held)
+            interview = self._get_interview()
+            outlook = interview.progress()
+            self._curve.extend(interview)
             rate = self._estimate_error_rate()
         return Progress(
             seq=self.seq,
@@ -381,12 +387,12 @@ class Brain:
             advice=outlook.advice,
             curve=tuple(self._curve.points),
             error_rate=rate,
-            reason=outlook.reason,
+            reason=outlook.advice_code,
         )
 
-    def compute_standing(self) -> Standing:
+    def compute_agreement(self) -> PeopleAgreement:
         """Return the agreement between people and the estimated reliability of each."""
-        return compute_standing(self._ledger.get_standing())
+        return compute_agreement(self._ledger.get_counted_replies())
 
 
 # ---------------------------------------------------------------------- groups as the pages show them

@@ -31,7 +31,9 @@ def plant(desk, person):
 
 
 def odd_seqs(desk, person):
-    return [event["seq"] for one in desk.groups.show_odd_answers(person)["odd"] for event in one["answers"]]
+    return [
+        event["seq"] for one in desk.groups.show_suspect_answers(person)["odd"] for event in one["answers"]
+    ]
 
 
 def are_together(desk, a, b):
@@ -64,17 +66,17 @@ def restart(request):
 
 def test_a_wrong_answer_is_listed_with_who_gave_it_and_why_it_looks_wrong(planted):
     desk, ann, wrong = planted
-    found = desk.groups.show_odd_answers(ann)
-    (odd,) = found["odd"]
+    found = desk.groups.show_suspect_answers(ann)
+    (suspect,) = found["odd"]
     assert found["hidden"] == 0
-    assert {item["id"] for item in odd["items"]} == set(WRONG)
-    (answer,) = odd["answers"]
+    assert {item["id"] for item in suspect["items"]} == set(WRONG)
+    (answer,) = suspect["answers"]
     assert (answer["seq"], answer["person"], answer["answer"]) == (wrong, "Ann", "SAME")
     assert answer["time"]
     assert answer["can_undo"]
-    assert odd["chance"] > 0.5
-    assert odd["n_against"] > 0
-    assert odd["n_near"] > 0
+    assert suspect["chance"] > 0.5
+    assert suspect["n_against"] > 0
+    assert suspect["n_near"] > 0
     assert not are_together(desk, *WRONG)
 
 
@@ -87,7 +89,7 @@ def test_progress_includes_the_share_of_wrong_answers(planted):
 
 
 def test_without_answers_nothing_is_odd_and_no_share_is_reported(desk):
-    assert desk.groups.show_odd_answers(desk.owner) == {"odd": [], "hidden": 0}
+    assert desk.groups.show_suspect_answers(desk.owner) == {"odd": [], "hidden": 0}
     assert desk.asking.show_progress(desk.owner)["error_rate"] is None
 
 
@@ -95,7 +97,7 @@ def test_the_most_suspicious_answer_is_first(planted):
     desk, ann, _ = planted
     give(desk, ann, "a0", "b9", "SAME")
     desk.settle()
-    chances = [odd["chance"] for odd in desk.groups.show_odd_answers(ann)["odd"]]
+    chances = [suspect["chance"] for suspect in desk.groups.show_suspect_answers(ann)["odd"]]
     assert len(chances) >= 2
     assert chances == sorted(chances, reverse=True)
 
@@ -293,7 +295,7 @@ def acts(desk):
 def test_others_can_neither_see_nor_change_an_odd_answer(planted):
     desk, _, wrong = planted
     bob = desk.person("Bob")
-    assert desk.groups.show_odd_answers(bob) == {"odd": [], "hidden": 1}
+    assert desk.groups.show_suspect_answers(bob) == {"odd": [], "hidden": 1}
     for act in acts(desk):
         with pytest.raises(NotFoundError, match=r"There is no answer \d+ that you can change"):
             act(bob, key=new_key(), of=wrong)
