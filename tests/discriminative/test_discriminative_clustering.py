@@ -29,7 +29,8 @@ TRIPLETS = sample_triplets(Y, 40, random_state=0)
 
 
 def fit_model(hints, rows=X, n_clusters=3, **parameters):
-    return DiscriminativeClustering(n_clusters, random_state=0, **parameters).fit(rows, supervision=hints)
+    parameters = {"n_init": 3, "random_state": 0} | parameters
+    return DiscriminativeClustering(n_clusters, **parameters).fit(rows, supervision=hints)
 
 
 # ---------------------------------------------------------------------- the bound
