@@ -82,7 +82,7 @@ def test_pairs_and_triplets_together_beat_each_alone():
     mean = {}
     for name, few in (("links", 12), ("triplets", 12), ("both", 12)):
         scores = []
-        for seed in range(5):
+        for seed in range(3):
             hints = Supervision.empty(150)
             if name != "triplets":
                 hints = hints | sample_links(Y, few, random_state=seed)
