@@ -51,18 +51,28 @@ EXPECTED = {"check_sample_weight_equivalence_on_dense_data": DRAWS}
 
 
 def small(cls):
-    """Return an estimator with three clusters and two starts, if it has these parameters."""
-    known = cls().get_params(deep=False)
-    return cls(**{name: value for name, value in {"n_clusters": 3, "n_init": 2}.items() if name in known})
+    """Return an estimator with three clusters, two starts and few particles, if it has these parameters."""
+    known, wanted = cls().get_params(deep=False), {"n_clusters": 3, "n_init": 2, "n_particles": 24}
+    return cls(**{name: value for name, value in wanted.items() if name in known})
 
 
 def takes_weights(estimator):
     return has_fit_parameter(estimator, "sample_weight")
 
 
-# A mini-batch estimator shares its base class with one that passes all checks. These checks can differ.
-TWINS = [cls for cls in ESTIMATORS if cls.__name__.startswith("MiniBatch")]
-OF_TWINS = {
+# One estimator of each family passes all checks. The others share its base class, which validates rows and
+# parameters; only these checks can give another result.
+FIRST = {
+    "BayesianClustering",
+    "DiscriminativeClustering",
+    "FlexibleSpectralClustering",
+    "ITML",
+    "PCKMeans",
+    "PairwiseGaussianMixture",
+    "PropagationClustering",
+    "SSSVaD",
+}
+OF_OTHERS = {
     "check_estimators_partial_fit_n_features",
     "check_estimators_pickle",
     # the constructor
@@ -73,8 +83,12 @@ OF_TWINS = {
     # a fit
     "check_clustering",
     "check_dict_unchanged",
+    "check_dont_overwrite_parameters",
     "check_fit_idempotent",
     "check_n_features_in",
+    "check_non_transformer_estimators_n_iter",
+    "check_readonly_memmap_input",
+    "check_transformer_n_iter",
     # bad input
     "check_all_zero_sample_weights_error",
     "check_complex_data",
@@ -103,20 +117,20 @@ def with_checks(classes, names=None):
     return pytest.mark.parametrize(arguments, cases, **decorator.mark.kwargs)
 
 
-@with_checks([cls for cls in ESTIMATORS if cls not in TWINS])
+@with_checks([cls for cls in ESTIMATORS if cls.__name__ in FIRST])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@with_checks(TWINS, OF_TWINS)
-def test_scikit_learn_checks_of_mini_batch_twins(estimator, check):
+@with_checks([cls for cls in ESTIMATORS if cls.__name__ not in FIRST], OF_OTHERS)
+def test_scikit_learn_checks_of_other_members(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize("cls", ESTIMATORS)
 @pytest.mark.parametrize("check", list(hinted_estimator_checks()), ids=lambda check: check.__name__)
 def test_our_checks(cls, check):
-    check(cls())
+    check(small(cls))
 
 
 def test_a_check_that_fails_is_noticed():

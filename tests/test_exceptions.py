@@ -3,11 +3,9 @@
 import ast
 import builtins
 import pickle
-from pathlib import Path
 
 import pytest
 
-import likewise
 from likewise import exceptions
 from likewise.exceptions import (
     InfeasibleSupervisionError,
@@ -19,9 +17,9 @@ from likewise.exceptions import (
     describe_cause,
     render,
 )
+from sources import SOURCE, list_files, list_nodes
 
-SOURCE = Path(likewise.__file__).parent
-MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.name != "exceptions.py")
+MODULES = [path for path in list_files() if path.name != "exceptions.py"]
 CLASSES = [value for name in exceptions.__all__ if isinstance(value := getattr(exceptions, name), type)]
 OWN_FIELDS = {
     OracleError: {"question": "q"},
@@ -39,7 +37,7 @@ def test_every_error_and_warning_is_defined_in_the_one_module():
     elsewhere = [
         f"{path.relative_to(SOURCE)}:{node.lineno} {node.name}"
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in list_nodes(path)
         if isinstance(node, ast.ClassDef)
         for base in node.bases
         if ast.unparse(base).rpartition(".")[2] in FOREIGN | set(exceptions.__all__)

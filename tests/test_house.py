@@ -4,12 +4,12 @@ import ast
 import re
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src" / "likewise"
+from sources import SOURCE, list_files, list_nodes
+
 PAGE = SOURCE.parents[1] / "docs" / "contributing-architecture.md"
 
 
@@ -29,13 +29,6 @@ def read_layers():
 LAYERS = read_layers()
 LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 FAMILIES = next(packages for packages in LAYERS if "kmeans" in packages)
-
-
-@cache
-def list_nodes(path):
-    """Return the nodes of the syntax tree that may import something."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom | ast.Constant)]
 
 
 def find_imports(path):
@@ -61,7 +54,7 @@ def find_upward_imports(path, package):
             yield f"{path.name} of {package} imports {other}"
 
 
-FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__init__.py" or path.parent != SOURCE]
+FILES = [path for path in list_files() if path.name != "__init__.py" or path.parent != SOURCE]
 
 
 def test_imports_go_down():

@@ -2,12 +2,11 @@
 
 import ast
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src" / "likewise"
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+from sources import SOURCE, list_files, list_nodes
+
 # The same role in several packages: a family's base class, its EM loop, its mini-batch members, readers.
 ROLES = {"__init__", "_base", "_em", "_minibatch", "io", "items"}
 # First words that are past participles or prepositions; as names of functions they do not say what is done.
@@ -26,8 +25,8 @@ def is_verb(name):
     return word in VERBS or not (word.endswith("ed") or word in NOT_VERBS)
 
 
-def functions(tree):
-    for node in ast.walk(tree):
+def functions(path):
+    for node in list_nodes(path):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             decorators = {ast.unparse(decorator).split(".")[-1] for decorator in node.decorator_list}
             if not decorators & {"property", "cached_property", "setter"}:
@@ -40,8 +39,8 @@ def places(found):
 
 def test_no_class_name_is_defined_twice():
     found = defaultdict(set)
-    for path, tree in TREES.items():
-        for node in ast.walk(tree):
+    for path in list_files():
+        for node in list_nodes(path):
             if isinstance(node, ast.ClassDef):
                 found[node.name].add(path.relative_to(SOURCE).as_posix())
     assert places(found) == {}
@@ -49,7 +48,7 @@ def test_no_class_name_is_defined_twice():
 
 def test_no_module_name_has_two_meanings():
     found = defaultdict(set)
-    for path in TREES:
+    for path in list_files():
         if path.stem not in ROLES:
             found[path.stem].add(path.relative_to(SOURCE).as_posix())
     assert places(found) == {}
@@ -58,8 +57,8 @@ def test_no_module_name_has_two_meanings():
 def test_functions_are_not_named_by_participles():
     found = {
         f"{path.relative_to(SOURCE).as_posix()}: {name}"
-        for path, tree in TREES.items()
-        for name in functions(tree)
+        for path in list_files()
+        for name in functions(path)
         if not is_verb(name) and name not in ALLOWED
     }
     assert found == set()

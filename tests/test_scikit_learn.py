@@ -1,5 +1,6 @@
 """Hints are split with the rows by scikit-learn's splitters, searches and pipelines."""
 
+import joblib
 import numpy as np
 import pytest
 import sklearn
@@ -31,7 +32,8 @@ class Listening(PCKMeans):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_cross_validate_splits_the_hints_with_the_rows(routing, n_jobs):
     folds = KFold(3, shuffle=True, random_state=0)
-    with sklearn.config_context(enable_metadata_routing=routing):
+    # Threads start faster than processes; tests/evaluation/test_hint_search.py sends hints to processes.
+    with sklearn.config_context(enable_metadata_routing=routing), joblib.parallel_config("threading"):
         result = cross_validate(
             Listening(3, random_state=0), X, Y, cv=folds, scoring=ARI, n_jobs=n_jobs,
             params={"supervision": HINTS}, return_estimator=True,
@@ -60,7 +62,8 @@ def test_grid_search_around_a_pipeline(routing):
 def test_a_search_by_hints_inside_cross_validation_by_rows(routing):
     search = HintSearchCV(PCKMeans(n_init=2, random_state=0), {"n_clusters": [2, 3]}, cv=3, random_state=0)
     folds = KFold(2, shuffle=True, random_state=0)
-    with sklearn.config_context(enable_metadata_routing=routing):
+    # Threads start faster than processes; tests/evaluation/test_hint_search.py sends hints to processes.
+    with sklearn.config_context(enable_metadata_routing=routing), joblib.parallel_config("threading"):
         result = cross_validate(
             search, X, Y, cv=folds, scoring=ARI, params={"supervision": HINTS}, return_estimator=True
         )

@@ -9,6 +9,7 @@ from likewise.active import InterviewState
 from likewise.active.strategies import FarthestFirst, MinMax
 from likewise.active.strategies._farthest_first import is_exploring
 from likewise.active.strategies._placing import PlacedRows, Placing, place
+from profiles import fewer
 from reference import strategies as twin
 from reference.strategies import line, make_state
 
@@ -185,6 +186,7 @@ def test_without_a_number_of_clusters_the_walk_ends_when_few_rows_are_alone():
     assert not is_exploring(many, PlacedRows.from_state(many))
 
 
+@fewer(2)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 4))
 def test_min_max_asks_what_its_twin_with_a_memory_asks(seed, k):
     rng = np.random.default_rng(seed)

@@ -131,7 +131,7 @@ def interview(strategy, X, answer, *, n_clusters=None, seed=0, at_a_time=1):
 
 
 @or_triplets
-@fewer(4)
+@fewer(10)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 6))
 def test_questions_are_distinct_askable_and_the_same_each_time(strategy, seed, n):
     state = draw_state(seed, strategy)
@@ -145,7 +145,7 @@ def test_questions_are_distinct_askable_and_the_same_each_time(strategy, seed, n
 
 
 @or_triplets
-@fewer(4)
+@fewer(10)
 @given(seed=st.integers(0, 10**6), k=st.sampled_from([2, 3]))
 def test_what_was_cached_under_other_answers_changes_nothing(strategy, seed, k):
     rng = np.random.default_rng(seed)
@@ -160,7 +160,7 @@ def test_what_was_cached_under_other_answers_changes_nothing(strategy, seed, k):
 
 
 @placing
-@fewer(8)
+@fewer(16)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 4), at_a_time=st.sampled_from([1, 3]))
 def test_answers_that_are_true_lead_to_the_groups(strategy, seed, k, at_a_time):
     rng = np.random.default_rng(seed)
@@ -177,7 +177,7 @@ def test_answers_that_are_true_lead_to_the_groups(strategy, seed, k, at_a_time):
 
 
 @by_name
-@fewer(8)
+@fewer(16)
 @given(seed=st.integers(0, 10**6))
 def test_without_a_number_of_clusters_all_is_known_in_the_end(strategy, seed):
     rng = np.random.default_rng(seed)
@@ -189,7 +189,7 @@ def test_without_a_number_of_clusters_all_is_known_in_the_end(strategy, seed):
 
 
 @by_name
-@fewer(8)
+@fewer(16)
 @given(seed=st.integers(0, 10**6), k=st.sampled_from([None, 2]))
 def test_an_oracle_that_is_never_sure_is_asked_everything_once(strategy, seed, k):
     X = np.random.default_rng(seed).normal(size=(6, 2))
@@ -198,7 +198,7 @@ def test_an_oracle_that_is_never_sure_is_asked_everything_once(strategy, seed, k
 
 
 @by_name
-@fewer(8)
+@fewer(16)
 @given(seed=st.integers(0, 10**6), k=st.sampled_from([None, 2, 3]))
 def test_an_oracle_that_lies_and_wavers_comes_to_an_end(strategy, seed, k):
     rng = np.random.default_rng(seed)
@@ -228,7 +228,7 @@ def test_identical_rows_are_asked_about_like_others(strategy):
 
 
 @by_name
-@fewer(4)
+@fewer(10)
 @given(seed=st.integers(0, 10**6))
 def test_what_the_clusters_are_called_changes_nothing(strategy, seed):
     state = draw_state(seed, strategy)

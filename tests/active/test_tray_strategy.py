@@ -230,7 +230,7 @@ def test_it_needs_labels():
         FillTray().choose(InterviewState.from_data(np.zeros((4, 1))), 1)
 
 
-@pytest.mark.parametrize("model", [MPCKMeans(n_clusters=3), DiscriminativeClustering(n_clusters=3)])
+@pytest.mark.parametrize("model", [MPCKMeans(n_clusters=3), DiscriminativeClustering(n_clusters=3, n_init=2)])
 def test_ten_trays_are_worth_more_than_ten_pairs(model):
     X, y = load_wine(return_X_y=True)
     X, oracle = scale(X), LabelOracle(y)

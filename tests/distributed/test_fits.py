@@ -26,10 +26,11 @@ from reference.problems import N, hints_for, some_rows
 
 pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-FAST = {"n_init": 1, "random_state": 0}
+FAST = {"n_init": 1, "max_iter": 4, "random_state": 0}  # each iteration is several rounds over the network
 MODELS = [
-    PCKMeans(4, n_init=3, random_state=0),
+    PCKMeans(4, n_init=2, max_iter=4, random_state=0),
     PCKMeans(4, init="k-means++", **FAST),
     MPCKMeans(4, **FAST),
     MPCKMeans(4, metric="diagonal", per_cluster=True, **FAST),
@@ -86,13 +87,12 @@ def test_any_chunks_give_the_same_clusters(client, model, cut):
 @pytest.mark.parametrize(
     "model",
     [
-        PairwiseGaussianMixture(4, max_iter=20, **FAST),
-        DiscriminativeClustering(4, max_iter=5, **FAST),
+        PairwiseGaussianMixture(4, **FAST),
+        DiscriminativeClustering(4, **FAST),
         MiniBatchPCKMeans(4, **FAST),
     ],
     ids=lambda m: type(m).__name__,
 )
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_other_families_and_batches_too(client, monkeypatch, model):
     monkeypatch.setattr("likewise.mixture._base._TRIAL_ROWS", 60)  # fewer rows than by default are gathered
     monkeypatch.setattr("likewise.discriminative._model._FEW_ROWS", 60)
@@ -219,7 +219,7 @@ def test_nothing_is_left_on_the_workers(client):
 
     X, y = some_rows()
     rows = da.from_array(X, chunks=(60, 4))
-    model = PCKMeans(3, n_init=2, random_state=0).fit(rows, supervision=hints_for(None, y))
+    model = PCKMeans(3, n_init=2, max_iter=4, random_state=0).fit(rows, supervision=hints_for(None, y))
     assert model.labels_.compute().shape == (N,)
     wait_until(lambda: sum(client.run(kept).values()) == 0, "the release of the blocks")
 

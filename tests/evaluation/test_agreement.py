@@ -8,6 +8,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, r
 
 from likewise import evaluation
 from likewise.evaluation import pairwise_f, purity_score, scores
+from profiles import fewer
 from reference import evaluation as twin
 
 # Six rows. Clusters {0,1,2,3} and {4,5}; classes aaa b bb.
@@ -98,6 +99,7 @@ def test_the_bundle_equals_the_functions(drawn):
     assert got.nmi == pytest.approx(got.v_measure, abs=1e-9)
 
 
+@fewer(2)
 @given(labellings, st.permutations(range(-1, 6)))
 def test_names_of_labels_do_not_count(drawn, names):
     true, pred = drawn
@@ -128,13 +130,12 @@ def test_purity_is_not_below_the_largest_class(drawn):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
-@pytest.mark.long
-def test_a_million_rows_do_not_overflow(dtype):
-    n = 1_000_000
+def test_many_rows_do_not_overflow(dtype):
+    n = 200_000  # the square of the number of pairs does not fit into 64 bits
     true = np.zeros(n, dtype=dtype)
     pred = (np.arange(n) % 2).astype(dtype)
     got = scores(true, pred)
-    half, whole = 500_000 * 499_999 // 2, n * (n - 1) // 2
+    half, whole = 100_000 * 99_999 // 2, n * (n - 1) // 2
     assert got.precision == 1.0
     assert got.recall == pytest.approx(2 * half / whole, rel=1e-15)
     assert got.f == pytest.approx(4 * half / (2 * half + whole), rel=1e-15)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hierarchy.drawn import HARD, hierarchies, names, same
 from likewise.exceptions import FileFormatError, HierarchyError
 from likewise.hierarchy import LabelHierarchy, read_hierarchy, write_hierarchy
+from profiles import fewer
 
 FORMATS = ["csv", "newick", "graphml", "json"]
 PETS = LabelHierarchy(
@@ -61,6 +62,7 @@ def test_round_trip_of_difficult_names(tmp_path, format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
+@fewer(2)
 @given(data=st.data())
 def test_round_trip_of_random_hierarchies(tmp_path, format, data):
     tree = data.draw(hierarchies(tree=format == "newick"))
@@ -70,6 +72,7 @@ def test_round_trip_of_random_hierarchies(tmp_path, format, data):
 
 
 @pytest.mark.parametrize("format", ["csv", "newick", "json"])
+@fewer(2)
 @given(data=st.data())
 def test_round_trip_of_control_characters(tmp_path, format, data):
     labels = data.draw(names(letters=st.characters(categories=["Cc", "Zs", "Zl", "Zp", "Po"])))

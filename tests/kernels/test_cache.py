@@ -13,25 +13,23 @@ from pathlib import Path
 import pytest
 
 from likewise.kernels import _njit
+from sources import SOURCE, list_files, list_nodes
 
 pytestmark = pytest.mark.long  # other processes import and compile
-SOURCE = Path(__file__).parents[2] / "src" / "likewise"
 
-ASSIGN = """
+COMPILE = """
 import json, sys, tempfile, warnings
 tempfile.tempdir = sys.argv[1]
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import likewise
     import numpy as np
-    from likewise.kernels import assign
-    X, centers, labels = np.array([[0.0], [1.0], [10.0], [11.0]]), np.array([[0.5], [10.5]]), np.zeros(4, int)
-    norms = (centers**2).sum(axis=1)
-    assign.nearest_linear(X, np.ones(4), -2 * centers, norms, labels, np.zeros((2, 1)), np.zeros(2))
+    from likewise.kernels import projection
+    odds = projection._log_odds(np.log([0.5, 0.25, 0.25]), 0)
 print(json.dumps({
     "file": likewise.__file__,
-    "labels": labels.tolist(),
-    "cache": assign.nearest_linear.stats.cache_path,
+    "odds": round(odds, 12) + 0.0,
+    "cache": projection._log_odds.stats.cache_path,
     "warnings": [str(w.message) for w in caught if w.category is RuntimeWarning],
 }))
 """
@@ -63,13 +61,13 @@ def run_read_only(root, temporary):
     write = f"open({str(root / 'site' / 'likewise' / 'written')!r}, 'w')"
     if "PermissionError" not in subprocess.run([*command, "-c", write], **run).stderr:
         pytest.skip("the copy of the package cannot be made read-only on this system")
-    done = subprocess.run([*command, "-c", ASSIGN, str(temporary)], **run)
+    done = subprocess.run([*command, "-c", COMPILE, str(temporary)], **run)
     if "messagestream" in done.stderr:
         pytest.skip("this SciPy cannot be imported without a temporary folder")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert Path(found["file"]) == root / "site" / "likewise" / "__init__.py"
-    assert found["labels"] == [0, 0, 1, 1]
+    assert found["odds"] == 0
     return found
 
 
@@ -81,7 +79,7 @@ def test_read_only_installation_without_a_home_caches_in_a_temporary_folder(read
     found = run_read_only(read_only_copy, tmp_path)
     cache = Path(found["cache"])
     assert cache.parents[1] == tmp_path
-    assert list(cache.glob("assign.nearest_linear*.nbc"))
+    assert list(cache.glob("projection._log_odds*.nbc"))
     assert found["warnings"] == []
 
 
@@ -165,10 +163,10 @@ def test_temporary_cache_is_not_shared_with_other_users(tmp_path, monkeypatch):
 
 
 def test_all_kernels_use_the_tolerant_cache():
-    for path in SOURCE.rglob("*.py"):
+    for path in list_files():
         if path.name == "_njit.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in list_nodes(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]

@@ -74,7 +74,7 @@ HARD = ("more columns than rows", "all rows alike", "tiny numbers")
 def test_degenerate_rows_give_finite_numbers(kind, shape, name):
     rows = DEGENERATE[kind]
     hints = Supervision.from_links(12, must=[(0, 1)], cannot=[(2, 3), (3, 5)])
-    check_fit(member(name, covariance_type=shape, max_iter=20), rows, hints)
+    check_fit(member(name, covariance_type=shape, max_iter=5), rows, hints)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -177,7 +177,7 @@ def test_a_large_odd_cycle_with_two_classes_gives_finite_numbers():
     ring = [(i, (i + 1) % 21) for i in range(21)]
     for normalize in (False, True):
         hints = Supervision.from_links(40, cannot=ring)
-        model = check_fit(member("equivalence", 2, normalize=normalize), X, hints)
+        model = check_fit(member("equivalence", 2, normalize=normalize, max_iter=5), X, hints)
         assert model.n_approximate_ == 1
         assert len(model.violations_.violated_cannot) == 1
 

@@ -33,7 +33,21 @@ EXPECTED = {
 }
 
 
-@parametrize_with_checks([cls() for cls in CLASSIFIERS], expected_failed_checks=lambda estimator: EXPECTED)
+def with_checks():
+    """Return a decorator that runs scikit-learn's checks, those that must fail with only one classifier."""
+    decorator = parametrize_with_checks(
+        [cls() for cls in CLASSIFIERS], expected_failed_checks=lambda estimator: EXPECTED
+    )
+    arguments, cases = decorator.mark.args
+    kept = []
+    for case in cases:
+        estimator, check = getattr(case, "values", case)
+        if check.func.__name__ not in EXPECTED or isinstance(estimator, multilabel.BinaryRelevance):
+            kept.append(case)
+    return pytest.mark.parametrize(arguments, kept, **decorator.mark.kwargs)
+
+
+@with_checks()
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -64,7 +78,7 @@ def test_every_type_of_table_gives_the_same_model(cls):
     wanted = small(cls).fit(X, Y).predict_proba(X)
     frozen = X.copy()
     frozen.flags.writeable = False
-    for rows in (
+    tables = (
         X.astype(np.float32),
         X.astype(np.int32),
         np.asfortranarray(X),
@@ -74,10 +88,10 @@ def test_every_type_of_table_gives_the_same_model(cls):
         sparse.csr_array(X),
         sparse.csr_matrix(X),
         sparse.coo_array(X),
-    ):
-        for labels in (Y, sparse.csr_array(Y), pd.DataFrame(Y)):
-            model = small(cls).fit(rows, labels)
-            np.testing.assert_allclose(model.predict_proba(rows), wanted, atol=1e-5)
+    )
+    for rows, labels in [*((rows, Y) for rows in tables), (X, sparse.csr_array(Y)), (X, pd.DataFrame(Y))]:
+        model = small(cls).fit(rows, labels)
+        np.testing.assert_allclose(model.predict_proba(rows), wanted, atol=1e-5)
 
 
 @every_classifier

@@ -51,7 +51,7 @@ def test_soft_targets_are_rows_with_weights(seed, l2):
     for c in range(k):
         rows, target = np.vstack([X, X]), np.repeat([1, 0], n)
         weights = np.concatenate([both[:, c], above[:, c] - both[:, c]])
-        theirs = LogisticRegression(C=1 / l2, tol=1e-10, max_iter=1000).fit(rows, target, weights)
+        theirs = LogisticRegression(C=1 / l2, tol=1e-6, max_iter=1000).fit(rows, target, weights)
         np.testing.assert_allclose(coef[c], theirs.coef_[0], atol=2e-3)
         np.testing.assert_allclose(intercept[c], theirs.intercept_[0], atol=2e-3)
 
@@ -136,7 +136,7 @@ def test_the_posterior_equals_enumeration(seed, k, graph):
 # ---------------------------------------------------------------------- the loop
 
 
-@fewer(2)
+@fewer(5)
 @given(
     seed=st.integers(0, 10_000),
     missing_rate=st.sampled_from(["shared", "per-label", 0.0, 0.3]),

@@ -319,7 +319,7 @@ def test_a_column_of_large_numbers_does_not_slow_convergence():
 @pytest.mark.parametrize(("n_labels", "n_rows", "most"), [(10, 200, 0.3), (30, 1000, 0.02)])
 def test_unrelated_labels_are_children_of_the_root_except_by_chance(n_labels, n_rows, most):
     n_found = 0
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         Z = rng.random((n_rows, n_labels)) < rng.uniform(most / 10, most, n_labels)
         model = LatentHierarchyClassifier(max_iter=3, tol=1.0).fit(rng.normal(size=(n_rows, 2)), Z)

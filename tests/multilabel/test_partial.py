@@ -10,6 +10,7 @@ from likewise.datasets import make_label_tree
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
+from profiles import fewer
 
 DATA = make_label_tree(60, 4, n_features=2, missing_rate=0.2, random_state=1)
 Y = pd.DataFrame(DATA.Z, columns=list("abcd"))
@@ -45,6 +46,7 @@ def is_possible(partial):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@fewer(2)
 @given(
     partial=partials(),
     start=st.sampled_from(["inclusion", "counts", "chow-liu", "star"]),

@@ -27,9 +27,9 @@ Y = np.repeat(np.arange(6), 10)
 X = np.random.default_rng(0).normal(np.repeat([0.0, 1.0, 8.0, 10.0, 18.0, 21.0], 10)[:, None], 0.5)
 PAIRS = [Question.pair(*pair) for pair in combinations(range(60), 2)]
 MANY = [
-    *PAIRS[::7],
+    *PAIRS[::29],
     *(Question.triplet(i, (i * 7 + 1) % 60, (i * 11 + 2) % 60) for i in range(3, 50, 4)),
-    *(Question.odd([i, i + 1, i + 2, i + 9]) for i in range(50)),
+    *(Question.odd([i, i + 1, i + 2, i + 9]) for i in range(0, 50, 4)),
     *(Question.piles(range(i, 60, 9)) for i in range(9)),
 ]
 
@@ -57,7 +57,8 @@ def test_the_same_seed_gives_the_same_answers(kind):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "coarse"])  # which is not random
 def test_another_seed_gives_other_errors(kind):
     one, other = (make_oracle(kind, Y, X, rate=0.2, random_state=seed) for seed in (0, 1))
-    assert [one.answer(question) for question in PAIRS] != [other.answer(question) for question in PAIRS]
+    some = PAIRS[::9]
+    assert [one.answer(question) for question in some] != [other.answer(question) for question in some]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -197,7 +198,7 @@ def test_look_alikes_on_a_tray_move_to_the_pile_that_they_resemble():
     rows = np.array([0.0, 0.1, 0.2, 0.3, 1.0, 1.1, 1.2, 9.0, 9.1, 9.2])[:, None]
     y = np.repeat([0, 1, 2], [4, 3, 3])
     near = far = 0
-    for seed in range(600):
+    for seed in range(200):
         piles = LookAlikeOracle(y, rows, rate=0.1, random_state=seed).answer(Question.piles(range(10))).groups
         near += any({0, 4} <= set(pile) for pile in piles)
         far += any({0, 7} <= set(pile) for pile in piles)

@@ -36,7 +36,7 @@ def small(run, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run.ex, "problem_of", lambda name: blobs(run))
         patch.setattr(run.ex, "TABLE", (10,))
-        patch.setattr(run, "QUICK", replace(run.QUICK, most=10))
+        patch.setattr(run, "QUICK", replace(run.QUICK, n_runs=1, most=10))
         assert run.main(["--quick", "--out", str(out)]) == 0
     return out, json.loads((out / "results.json").read_text(encoding="utf-8"))
 
@@ -61,12 +61,12 @@ def test_quick_run_writes_results_and_figures(run, small):
     assert set(found["curves"]) == set(run.STYLES)
     assert list(found["seconds"]) == list(run.ex.PARTS)
     for curve in found["curves"].values():
-        assert np.shape(curve["runs"]) == (2, 2)
+        assert np.shape(curve["runs"]) == (1, 2)
         assert all(0 <= mean <= 1 for mean in curve["mean"])
     assert (
         np.shape(found["dropped"]["info"]["runs"])
         == np.shape(found["dropped"]["uncertain"]["runs"])
-        == (2, 1)
+        == (1, 1)
     )
     for figure in run.FIGURES:
         assert (out / f"{figure}.png").read_bytes().startswith(b"\x89PNG")

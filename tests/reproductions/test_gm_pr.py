@@ -32,7 +32,9 @@ def blobs(n_components=2):
 def small(run, tmp_path_factory):
     out = tmp_path_factory.mktemp("out")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run.ex, "data_of", lambda name: blobs())
+        patch.setattr(run.ex, "data_of", lambda name: tuple(part[::2] for part in blobs()))
+        patch.setattr(run.ex, "N_TOY", 60)
+        patch.setattr(run, "QUICK", run.replace(run.QUICK, n_trials=1, links=(0, 32)))
         patch.setattr(run.ex, "TOY_LINKS", run.ex.TOY_LINKS[:2])
         patch.setattr(run.ex, "MOON_LINKS", run.ex.MOON_LINKS[:2])
         assert run.main(["--quick", "--out", str(out)]) == 0
@@ -56,9 +58,9 @@ def test_quick_run_writes_results_and_figures(run, small):
     assert results["skipped"] == {}
     for number, found in results["figures"].items():
         assert (out / f"figure{number}.png").read_bytes().startswith(b"\x89PNG")
-        assert found["n_trials"] == 2
+        assert found["n_trials"] == 1
         for of_set in found.get("data", {}).values():
-            assert of_set["links"] == [0, 128]
+            assert of_set["links"] == [0, 32]
             assert tuple(of_set["curves"]) == run.ex.SWEEPS[int(number)].methods
             for curve in of_set["curves"].values():
                 assert all(of_set["majority"] <= mean <= 1 for mean in curve["purity"]["mean"])

@@ -33,6 +33,7 @@ def small(run, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         problem = blobs(run)
         patch.setattr(run.ex, "problem_of", lambda name: problem)
+        patch.setattr(run, "QUICK", run.replace(run.QUICK, n_runs=1, most=10))
         assert run.main(["--quick", "--data", "sonar", "--out", str(out)]) == 0
     return out, json.loads((out / "results.json").read_text(encoding="utf-8"))
 
@@ -46,14 +47,14 @@ def test_quick_run_writes_results_and_figures(run, small):
     assert list(results["data"]) == ["sonar"]
     assert results["skipped"] == {}
     found = results["data"]["sonar"]
-    assert (found["n_samples"], found["n_clusters"], found["answers"]) == (40, 2, [0, 10, 20])
+    assert (found["n_samples"], found["n_clusters"], found["answers"]) == (40, 2, [0, 10])
     assert list(found["curves"]) == list(run.ex.METHODS)
     for curves in found["curves"].values():
         assert list(curves) == list(run.ex.STRATEGIES)
         for measures in curves.values():
             assert list(measures) == ["rand", "v_measure"]
             for curve in measures.values():
-                assert np.shape(curve["runs"]) == (2, 3)
+                assert np.shape(curve["runs"]) == (1, 2)
                 assert all(0 <= mean <= 1 for mean in curve["mean"])
     for figure in ("figure2", "figure3", "dense"):
         assert (out / f"{figure}.png").read_bytes().startswith(b"\x89PNG")

@@ -75,14 +75,14 @@ def test_a_seed_settles_everything():
 
 @pytest.mark.long
 def test_draws_are_even():
-    pairs = np.concatenate([_all_pairs(sample_links(Y, 3, random_state=seed)) for seed in range(1000)])
+    pairs = np.concatenate([_all_pairs(sample_links(Y, 3, random_state=seed)) for seed in range(300)])
     counts = np.unique(pairs, axis=0, return_counts=True)[1]
     assert len(counts) == 15
-    assert abs(counts - 200).max() < 70  # 13 is the standard deviation
-    few = np.concatenate([_all_pairs(sample_links([0] * 20, 2, random_state=seed)) for seed in range(2000)])
+    assert abs(counts - 60).max() < 35  # 7 is the standard deviation
+    few = np.concatenate([_all_pairs(sample_links([0] * 20, 2, random_state=seed)) for seed in range(1000)])
     counts = np.unique(few, axis=0, return_counts=True)[1]
     assert len(counts) == 190
-    assert counts.max() < 50  # 21 expected; the numbers are drawn one by one here
+    assert counts.max() < 30  # 11 expected; the numbers are drawn one by one here
 
 
 def _all_pairs(hints):

@@ -85,15 +85,11 @@ def choice(*names: str, values: Iterable[str], **settings: Any) -> Any:
 class NameChoice(click.Choice[str]):
     """One of some words; the error for another word suggests the closest."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the word that was given."""
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter as error:
-            close = find_closest(str(value), self.choices)
-            if close is None:
-                raise
-            raise click.BadParameter(f"{error.message} Did you mean {close!r}?", ctx, param) from None
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Return the error for another word."""
+        message = super().get_invalid_choice_message(value, ctx)
+        close = find_closest(str(value), self.choices)
+        return message if close is None else f"{message} Did you mean {close!r}?"
 
 
 def find_closest(name: str, known: Iterable[str]) -> str | None:

@@ -165,11 +165,11 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     >>> from likewise.supervision import sample_links
     >>> X, y = load_iris(return_X_y=True)
     >>> hints = sample_links(y, 100, random_state=0)
-    >>> grid = {"n_clusters": [2, 3, 4, 5]}
+    >>> grid = {"n_clusters": [2, 3, 4], "n_init": [1]}
     >>> methods = [("pck", PCKMeans(random_state=0), grid), ("mpck", MPCKMeans(random_state=0), grid)]
     >>> search = HintSearchCV(methods, random_state=0).fit(X, supervision=hints)
     >>> search.best_method_, search.best_params_, search.labels_.shape
-    ('mpck', {'n_clusters': 3}, (150,))
+    ('mpck', {'n_clusters': 3, 'n_init': 1}, (150,))
     """
 
     best_index_: int
