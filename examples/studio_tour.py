@@ -87,10 +87,10 @@ def chromium():
         browser.close()
 
 
-def tour(folder, pictures=None, browser=None):
+def tour(folder, pictures=None, browser=None, n_digits=600):
     """Take the tour in a folder, in the given browser or a new one, and return the result."""
     folder = Path(folder)
-    digit_of = write_sample(folder / "sample-digits")
+    digit_of = write_sample(folder / "sample-digits", n=n_digits)
     command = [Path(sys.executable).with_name("likewise"), "studio", "--sample", "--no-open", "--json"]
     served = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     problems = []
@@ -167,15 +167,23 @@ def contradict(newcomer):
     page = newcomer.page
     groups = newcomer.api("api/groups").json()["groups"]
     middles = {group["typical"][0]["row"] for group in groups}
-    apart = next(
-        [item["row"] for item in event["question"]["items"]]
-        for event in newcomer.api("api/history?limit=50").json()["events"]
-        if event["answer"] == "DIFFERENT"
-        and not middles & {item["row"] for item in event["question"]["items"]}
-    )
     labels = struct.unpack(f"<{len(newcomer.digit_of)}H", newcomer.api("api/map/labels").body())
+    events = newcomer.api("api/history?limit=50").json()["events"]
+    answered = [
+        [item["row"] for item in event["question"]["items"]]
+        for event in events
+        if event["answer"] == "DIFFERENT"
+    ]
+    apart = min(
+        (rows for rows in answered if labels[rows[0]] != labels[rows[1]]),
+        key=lambda rows: len(middles & set(rows)),
+    )
     own = [labels[row] for row in apart]
-    remarks = [(f"{number}/belongs", {"row": row}) for number, row in zip(own, apart, strict=True)]
+    remarks = [
+        (f"{number}/belongs", {"row": row})
+        for number, row in zip(own, apart, strict=True)
+        if row not in middles  # the others are joined with these
+    ]
     for place, (path, content) in enumerate([*remarks, ("merge", {"a": own[0], "b": own[1]})]):
         output = page.request.post(
             f"{newcomer.url}/api/groups/{path}",

@@ -8,6 +8,7 @@ import fcntl
 import os
 import sys
 import termios
+from contextlib import suppress
 from multiprocessing import forkserver, get_context
 from multiprocessing.resource_sharer import DupFd
 from pathlib import Path
@@ -35,15 +36,21 @@ def start_workers_by_fork():
     worker.START_METHOD = "forkserver"
 
 
-def start_command(arguments, folder, environment, streams, *, takes_terminal=False):
+def start_process(function, arguments, *, serves=False):
+    """Call a function in a process. One that `serves` may start processes, and must be ended by the test."""
+    _ensure_running()
+    process = get_context("forkserver").Process(target=function, args=arguments, daemon=not serves)
+    process.start()
+    return process
+
+
+def start_command(arguments, folder, environment, streams, *, takes_terminal=False, serves=False):
     """Run `likewise` with these arguments.
 
     The file descriptors in `streams` (standard input, output, error) are closed in this process.
     """
-    _ensure_running()
     passed = (arguments, str(folder), environment, [DupFd(stream) for stream in streams], takes_terminal)
-    process = get_context("forkserver").Process(target=_run_command, args=passed, daemon=True)
-    process.start()
+    process = start_process(_run_command, passed, serves=serves)
     for stream in set(streams):
         os.close(stream)
     return process
@@ -62,5 +69,11 @@ def _run_command(arguments, folder, environment, streams, takes_terminal):
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
+    worker.START_METHOD = "forkserver"
     sys.argv = ["likewise", *arguments]
-    main()
+    try:
+        main()
+    finally:
+        with suppress(OSError):
+            sys.stdout.flush()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # multiprocessing flushes again, and would fail again

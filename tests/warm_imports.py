@@ -1,4 +1,4 @@
-"""Imported by the fork server: what the studio's background process and ``likewise ask`` need."""
+"""Imported by the fork server: what the studio, its background process and ``likewise ask`` need."""
 
 import threading
 
@@ -6,7 +6,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import likewise.cli.ask
-import likewise.studio.jobs.analysis  # noqa: F401
+import likewise.studio.jobs.analysis
+import likewise.studio.server  # noqa: F401
 from likewise.active import Interview
 from likewise.oracles import LabelOracle
 

@@ -16,6 +16,15 @@ from patience import PATIENCE
 SHELL = "/usr/bin/chromium-headless-shell"
 CHROMIUM = SHELL if Path(SHELL).exists() else "/usr/bin/chromium"
 READY = 'section.question[data-ready="true"]'
+SIZE = {"width": 1280, "height": 800}
+SETTLED = """async () => {
+  const moving = () => document.getAnimations().filter(one => one.playState === "running");
+  do {
+    await new Promise(requestAnimationFrame);
+    await Promise.all(moving().map(one => one.finished.catch(() => 0)));
+  } while (moving().length);
+}"""
+COLOUR_RULES = ["color-contrast", "link-in-text-block"]
 COLOURS = ((200, 60, 50), (40, 120, 190), (60, 150, 80))
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
@@ -153,6 +162,13 @@ class Served:
         person, token = self.studio.people.add(name or f"Ann {self.n_people}", role)
         return person, self.server.make_link(token)
 
+    def logged_in(self, role):
+        """Add a person who is logged in, and return the cookie of their browser."""
+        self.n_people += 1
+        person, token = self.studio.people.add(f"Ann {self.n_people}", role)
+        _, session = self.studio.people.log_in(token, "127.0.0.1")
+        return person, {"name": f"likewise-{self.studio.id}", "value": session, "url": self.url}
+
     def events(self, person):
         """The stored events of a person, in order."""
         return self.studio.store.read(lambda tx: tx.get_events(person=person.id))
@@ -192,9 +208,9 @@ def studio(studios):
 # ---------------------------------------------------------------------- a browser
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser():
-    """Chromium. It ends with the test module, because Playwright's event loop conflicts with others."""
+    """Chromium. It ends with these tests, because Playwright's event loop conflicts with others."""
     playwright = pytest.importorskip("playwright.sync_api") if os.environ.get("CI") != "true" else None
     if playwright is None:
         from playwright import sync_api as playwright
@@ -210,29 +226,58 @@ def browser():
         found.close()
 
 
-class Visitor:
-    """A person at a browser: their page, and its errors."""
+class Window:
+    """A browser window with its own cookies; the errors of its pages are collected in `faults`."""
 
-    def __init__(self, browser, served, role="annotator", **options):
-        self.served = served
-        self.person, link = served.person(role=role)
-        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+    def __init__(self, browser, **options):
+        self.context = browser.new_context(**{"viewport": SIZE, **options})
         self.context.set_default_timeout(PATIENCE * 1000)
         self.faults = []
-        self.page = self.tab()
-        self.page.goto(link)
-        self.page.wait_for_url(lambda url: "login" not in url)
+        self.context.on("weberror", lambda error: self.faults.append(str(error.error)))
+        self.context.on("console", self._look_for_refused_content)
+
+    def _look_for_refused_content(self, message):
+        if "Content Security Policy" in message.text:
+            self.faults.append(message.text)
+
+    def clear(self, origin):
+        """Return its page, empty; forget cookies and what pages of this origin have stored."""
+        page, *others = self.context.pages or [self.context.new_page()]
+        for other in others:
+            other.close()
+        self.context.set_offline(False)
+        self.context.unroute_all()
+        page.unroute_all()
+        page.goto("about:blank")
+        page.set_viewport_size(SIZE)
+        page.emulate_media(color_scheme="light", reduced_motion="no-preference")
+        self.context.clear_cookies()
+        session = self.context.new_cdp_session(page)
+        session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+        session.detach()
+        return page
+
+
+@pytest.fixture(scope="package")
+def window(browser):
+    """A window that all tests share: to open one takes as long as to load a page."""
+    shared = Window(browser)
+    yield shared
+    shared.context.close()
+
+
+class Visitor:
+    """A person at a browser, who is logged in, and their page."""
+
+    def __init__(self, window, page, served, role):
+        self.served = served
+        self.person, session = served.logged_in(role)
+        self.context, self.page = window.context, page
+        self.context.add_cookies([session])
+        self.page.goto(f"{served.url}/")
 
     def tab(self):
-        page = self.context.new_page()
-        page.on("pageerror", lambda error: self.faults.append(str(error)))
-        page.on(
-            "console",
-            lambda message: (
-                self.faults.append(message.text) if "Content Security Policy" in message.text else None
-            ),
-        )
-        return page
+        return self.context.new_page()
 
     def ready(self, page=None):
         """Wait until a question can be answered, and return its id."""
@@ -264,38 +309,69 @@ class Visitor:
 
 
 @pytest.fixture
-def visit(browser):
-    """Log a new person in to a studio; `visit(studio)` returns a Visitor."""
-    visitors = []
+def visit(browser, window):
+    """Log a new person in to a studio; `visit(studio)` returns a Visitor.
 
-    def come(served, **options) -> Visitor:
-        visitors.append(Visitor(browser, served, **options))
-        return visitors[-1]
+    The first one without options uses the window that all tests share. A test that listens to events of its
+    page asks for another: `visit(studio, shared=False)`.
+    """
+    used = []
+
+    def come(served, role="annotator", *, shared=True, **options) -> Visitor:
+        shared = shared and not options and window not in used
+        used.append(window if shared else Window(browser, **options))
+        page = window.clear(served.url) if shared else used[-1].context.new_page()
+        used[-1].faults.clear()
+        return Visitor(used[-1], page, served, role)
 
     yield come
-    for visitor in visitors:
-        visitor.context.close()
-        assert not visitor.faults, visitor.faults
+    for one in used:
+        if one is not window:
+            one.context.close()
+        assert not one.faults, one.faults
+
+
+@pytest.fixture(scope="module")
+def run(browser, studios):
+    """Run a function of a module of the pages: `run("diff.js", "m => m.words('a b')")`."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(studios("pictures").url + "/login")
+
+    def do(module, code):
+        return page.evaluate(
+            f"async () => ({code})(await import(new URL('static/{module}', document.baseURI)))"
+        )
+
+    yield do
+    context.close()
 
 
 @pytest.fixture
 def axe():
-    """Return what axe-core finds on a page; nothing is expected."""
+    """Return what axe-core finds on a page in the light and the dark theme; nothing is expected."""
     package = pytest.importorskip("axe_playwright_python") if os.environ.get("CI") != "true" else None
     if package is None:
         import axe_playwright_python as package
     script = (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
     def find(page):
-        # During a change of theme the contrast is between the two.
-        page.emulate_media(reduced_motion="reduce")
-        page.evaluate("() => Promise.all(document.getAnimations().map(one => one.finished.catch(() => 0)))")
-        page.evaluate(script)
-        found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
-        return [
-            f"{one['id']}: {one['help']}: {node['html'][:200]}"
-            for one in found["violations"]
-            for node in one["nodes"]
-        ]
+        found = []
+        for theme in ("light", "dark"):
+            # During a change of theme the contrast is between the two.
+            page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+            page.evaluate(SETTLED)
+            if not page.evaluate("() => 'axe' in window"):
+                page.evaluate(script)
+            # All rules but those about colours look at the elements, which are the same in both themes.
+            rules = {"runOnly": COLOUR_RULES} if theme == "dark" else {}
+            report = page.evaluate("how => axe.run(document, how)", {"resultTypes": ["violations"], **rules})
+            found += [
+                f"{theme}: {one['id']}: {one['help']}: {node['html'][:200]}"
+                for one in report["violations"]
+                for node in one["nodes"]
+            ]
+        page.emulate_media(color_scheme="light")
+        return found
 
     return find

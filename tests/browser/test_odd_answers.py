@@ -32,21 +32,6 @@ def plant(served, person, *wrong):
     return seqs
 
 
-@pytest.fixture(scope="module")
-def call(browser, studios):
-    """Call a function of a module of the pages."""
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(studios("far squares").url + "/login")
-
-    def run(module, name, argument):
-        source = f"new URL('static/{module}', document.baseURI)"
-        return page.evaluate(f"async () => (await import({source})).{name}({json.dumps(argument)})")
-
-    yield run
-    context.close()
-
-
 def kinds(visitor):
     return [event.kind for event in visitor.events()]
 
@@ -112,8 +97,8 @@ def test_odd_answers_can_be_undone_and_confirmed(studios, visit, axe):
         ({"n_answers": 40, "error_rate": None}, ""),
     ],
 )
-def test_the_share_of_wrong_answers_is_one_plain_sentence(call, progress, sentence):
-    assert call("progress.js", "errorSentence", progress) == sentence
+def test_the_share_of_wrong_answers_is_one_plain_sentence(run, progress, sentence):
+    assert run("progress.js", f"m => m.errorSentence({json.dumps(progress)})") == sentence
 
 
 @pytest.mark.parametrize(
@@ -125,5 +110,6 @@ def test_the_share_of_wrong_answers_is_one_plain_sentence(call, progress, senten
         (0, 0, "It does not fit the items or the other answers."),
     ],
 )
-def test_reasons_are_given_as_a_sentence(call, n_against, n_near, sentence):
-    assert call("conflicts.js", "reasonSentence", {"n_against": n_against, "n_near": n_near}) == sentence
+def test_reasons_are_given_as_a_sentence(run, n_against, n_near, sentence):
+    reasons = json.dumps({"n_against": n_against, "n_near": n_near})
+    assert run("conflicts.js", f"m => m.reasonSentence({reasons})") == sentence

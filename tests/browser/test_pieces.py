@@ -1,23 +1,5 @@
 """Unit tests of the small modules of the pages, run in a browser."""
 
-import pytest
-
-
-@pytest.fixture
-def run(browser, studio):
-    """Run a function of a module: `run("diff.js", "m => m.words('a b')")`."""
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(studio.url + "/login")
-
-    def do(module, code):
-        return page.evaluate(
-            f"async () => ({code})(await import(new URL('static/{module}', document.baseURI)))"
-        )
-
-    yield do
-    context.close()
-
 
 def mark_pieces(pieces):
     return ["".join(f"[{p['text']}]" if p["only"] else p["text"] for p in side) for side in pieces]
@@ -58,21 +40,17 @@ def test_cells_that_differ_are_marked(run):
     assert found["values"][2] == ["1", None, None]
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "m => m.h('script')",
-        "m => m.h('div', {onclick: 'alert(1)'})",
-        "m => m.h('div', {style: 'color: red'})",
-        "m => m.h('div', {innerHTML: '<b>'})",
-        "m => m.h('a', {href: 'javascript:alert(1)'})",
-        "m => m.h('img', {src: '//elsewhere.example/x.png'})",
-        "m => m.h('a', {href: 'data:text/html,<script>1</script>'})",
-    ],
-)
-def test_elements_come_from_an_allow_list(run, code):
-    wrapped = f"m => {{ try {{ ({code})(m); return 'made'; }} catch (error) {{ return error.name; }} }}"
-    assert run("dom.js", wrapped) == "TypeError"
+def test_elements_come_from_an_allow_list(run):
+    refused = """m => [
+      () => m.h('script'),
+      () => m.h('div', {onclick: 'alert(1)'}),
+      () => m.h('div', {style: 'color: red'}),
+      () => m.h('div', {innerHTML: '<b>'}),
+      () => m.h('a', {href: 'javascript:alert(1)'}),
+      () => m.h('img', {src: '//elsewhere.example/x.png'}),
+      () => m.h('a', {href: 'data:text/html,<script>1</script>'}),
+    ].map(make => { try { make(); return `made by ${make}`; } catch (error) { return error.name; } })"""
+    assert run("dom.js", refused) == ["TypeError"] * 7
 
 
 def test_children_are_text(run):
@@ -86,13 +64,16 @@ def test_children_are_text(run):
 def test_the_clock_stops_while_the_page_is_hidden(run):
     code = """m => {
       let now = 1000;
+      const kept = performance.now;
       performance.now = () => now;
       const clock = new m.Clock();
       clock.start();
       now += 1500; clock.turn(true);
       now += 60000; clock.turn(false);
       now += 250;
-      return clock.seconds;
+      const seconds = clock.seconds;
+      performance.now = kept;
+      return seconds;
     }"""
     assert run("asking.js", code) == 1.75
 

@@ -3,7 +3,7 @@
 import json
 
 
-def test_one_key_answers_saves_and_advances(visit, studio):
+def test_one_key_or_button_answers_saves_and_advances(visit, studio):
     ann = visit(studio)
     first, second = ann.press("s")
     _, third = ann.press("d")
@@ -13,6 +13,14 @@ def test_one_key_answers_saves_and_advances(visit, studio):
     assert [event.question for event in ann.events()] == [first, second, third]
     assert all(0 < event.seconds < 60 for event in ann.events())
 
+    for key in ("ArrowRight", "ArrowLeft", "1", "2", "3"):  # digits follow the order of the buttons
+        ann.press(key)
+    before = ann.ready()
+    ann.page.get_by_role("button", name="Different").click()
+    ann.page.wait_for_selector(f'[data-ready="true"]:not([data-question="{before}"])')
+    ann.saved()
+    assert ann.words()[3:] == ["SAME", "DIFFERENT", "DIFFERENT", "UNSURE", "SAME", "DIFFERENT"]
+
 
 def test_the_next_question_appears_before_the_answer_is_sent(visit, studio):
     ann = visit(studio)
@@ -21,30 +29,6 @@ def test_the_next_question_appears_before_the_answer_is_sent(visit, studio):
     before, after = ann.press("s")
     assert before != after
     ann.saved("saving")
-
-
-def test_arrows_digits_and_buttons_answer_too(visit, studio):
-    ann = visit(studio)
-    for key in ("ArrowRight", "ArrowLeft", "1", "2", "3"):  # digits follow the order of the buttons
-        ann.press(key)
-    before = ann.ready()
-    ann.page.get_by_role("button", name="Different").click()
-    ann.page.wait_for_selector(f'[data-ready="true"]:not([data-question="{before}"])')
-    ann.saved()
-    assert ann.words() == ["SAME", "DIFFERENT", "DIFFERENT", "UNSURE", "SAME", "DIFFERENT"]
-
-
-def test_space_after_a_click_zooms_and_answers_nothing(visit, studio):
-    ann = visit(studio)
-    before = ann.ready()
-    ann.page.get_by_role("button", name="Same").click()
-    ann.page.wait_for_selector(f'[data-ready="true"]:not([data-question="{before}"])')
-    ann.page.keyboard.press(" ")
-    ann.page.wait_for_selector("dialog.zoomed[open]")
-    ann.page.keyboard.press(" ")
-    ann.page.wait_for_selector("dialog", state="detached")
-    ann.saved()
-    assert ann.words() == ["SAME"]
 
 
 def test_a_double_press_counts_once(visit, studio):
@@ -63,7 +47,7 @@ def test_a_double_press_counts_once(visit, studio):
     assert ann.words() == ["SAME"]
 
 
-def test_undo_brings_the_question_back(visit, studio):
+def test_undo_brings_the_question_back_also_after_a_reload(visit, studio):
     ann = visit(studio)
     first, second = ann.press("s")
     _, back = ann.press("z")
@@ -73,6 +57,8 @@ def test_undo_brings_the_question_back(visit, studio):
     ann.saved()
     assert ann.words() == ["SAME", "undo", "DIFFERENT"]
     assert ann.events()[1].body["of"] == ann.events()[0].seq
+    ann.page.reload()
+    assert ann.press("z")[1] == first
 
 
 def test_undo_of_an_answer_that_is_not_sent_yet(visit, studio):
@@ -88,14 +74,6 @@ def test_undo_of_an_answer_that_is_not_sent_yet(visit, studio):
     assert ann.events()[1].body["of"] == ann.events()[0].seq
 
 
-def test_undo_after_a_reload_undoes_the_last_answer(visit, studio):
-    ann = visit(studio)
-    first, _ = ann.press("s")
-    ann.saved()
-    ann.page.reload()
-    assert ann.press("z")[1] == first
-
-
 def test_skip_and_come_back(visit, studio):
     ann = visit(studio)
     first, _ = ann.press("k")
@@ -105,7 +83,8 @@ def test_skip_and_come_back(visit, studio):
     ann.page.get_by_role("button", name="Put back").click()
     ann.page.wait_for_selector(".past.undone")
     ann.go("question")
-    assert ann.ready() == first
+    # The question that the page had shown in its place may come first.
+    assert first in [ann.press("d")[0] for _ in range(2)]
 
 
 def test_history_can_undo_any_answer(visit, studio):
@@ -151,7 +130,7 @@ def test_answers_survive_a_closed_tab(visit, studio):
 
 
 def test_leaving_with_unsaved_answers_warns(visit, studio):
-    ann = visit(studio)
+    ann = visit(studio, shared=False)
     ann.ready()
     ann.page.route("**/api/answers", lambda route: route.abort())
     ann.press("s")
@@ -274,7 +253,7 @@ def test_texts_are_text_and_their_differences_are_marked(visit, studios):
     assert rows.nth(1).get_attribute("class") == "equal"
 
 
-def test_sounds_have_spectrograms_and_play_by_key(visit, studios):
+def test_three_sounds_have_spectrograms_play_by_key_and_have_five_answers(visit, studios):
     ann = visit(studios("sounds"))
     ann.ready()
     players = ann.page.locator("figure audio")
@@ -289,10 +268,6 @@ def test_sounds_have_spectrograms_and_play_by_key(visit, studios):
     ann.page.keyboard.press("b")
     ann.page.keyboard.press("e")
     assert [label[:7] for label in ann.page.evaluate("played")] == ["Sound B", "Sound C"]
-
-
-def test_three_items_have_five_answers(visit, studios):
-    ann = visit(studios("sounds"))
     for key in ("1", "2", "3", "4", "5"):
         ann.press(key)
     ann.saved()
@@ -311,7 +286,7 @@ def test_a_broken_picture_says_so_and_can_be_answered(visit, studio):
     assert ann.words() == ["DIFFERENT"]
 
 
-def test_zoom_by_keys(visit, studio):
+def test_zoom_by_keys_answers_nothing(visit, studio):
     ann = visit(studio)
     ann.ready()
     ann.page.keyboard.press(" ")
@@ -323,6 +298,15 @@ def test_zoom_by_keys(visit, studio):
     assert ann.page.locator(".frame img.tiny").count() == 2
     ann.page.keyboard.press("Escape")
     ann.page.wait_for_selector("dialog", state="detached")
+    before = ann.ready()
+    ann.page.get_by_role("button", name="Same").click()
+    ann.page.wait_for_selector(f'[data-ready="true"]:not([data-question="{before}"])')
+    ann.page.keyboard.press(" ")  # the button has the focus
+    ann.page.wait_for_selector("dialog.zoomed[open]")
+    ann.page.keyboard.press(" ")
+    ann.page.wait_for_selector("dialog", state="detached")
+    ann.saved()
+    assert ann.words() == ["SAME"]
 
 
 # ---------------------------------------------------------------------- states and settings
@@ -345,11 +329,15 @@ def test_waiting_for_questions_and_the_end(visit, studio):
     ann.ready()
 
 
-def test_keys_can_be_changed_and_switched_off(visit, studio):
+def test_dark_and_changed_keys_are_remembered_and_keys_can_be_switched_off(visit, studio):
     ann = visit(studio)
     ann.ready()
     page = ann.page
+    ground = "() => getComputedStyle(document.documentElement).backgroundColor"
+    light = page.evaluate(ground)
     page.locator("header").get_by_role("button", name="Settings").click()
+    page.get_by_label("Dark").check()
+    dark = page.evaluate(ground)
     page.locator('[data-name="pair.same"]').click()
     page.keyboard.press("j")
     page.get_by_text("Same (pair) is now J.").wait_for()
@@ -357,6 +345,7 @@ def test_keys_can_be_changed_and_switched_off(visit, studio):
     assert page.locator('[data-action="pair.same"] kbd').inner_text() == "J"
     page.reload()
     ann.press("j")
+    assert light != dark == page.evaluate(ground)
     page.locator("header").get_by_role("button", name="Settings").click()
     page.get_by_label("Use single keys for answers and actions").uncheck()
     page.keyboard.press("Escape")
@@ -366,19 +355,6 @@ def test_keys_can_be_changed_and_switched_off(visit, studio):
     page.keyboard.press("d")
     ann.saved()
     assert ann.words() == ["SAME"]
-
-
-def test_dark_is_remembered(visit, studio):
-    ann = visit(studio)
-    ann.ready()
-    ground = "() => getComputedStyle(document.documentElement).backgroundColor"
-    light = ann.page.evaluate(ground)
-    ann.page.locator("header").get_by_role("button", name="Settings").click()
-    ann.page.get_by_label("Dark").check()
-    dark = ann.page.evaluate(ground)
-    ann.page.reload()
-    ann.ready()
-    assert light != dark == ann.page.evaluate(ground)
 
 
 def test_the_reference_book_and_help_open_by_key(visit, studio):

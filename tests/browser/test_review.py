@@ -58,26 +58,24 @@ def ask(visitor, items):
         ),
     ],
 )
-def test_advice_is_in_plain_words(shared, progress, expected):
-    sentence = module(
-        shared.page, "progress.js", f"m => m.adviceSentence({json.dumps({**PROGRESS, **progress})})"
-    )
+def test_advice_is_in_plain_words(run, progress, expected):
+    sentence = run("progress.js", f"m => m.adviceSentence({json.dumps({**PROGRESS, **progress})})")
     assert expected in sentence
     assert "label" not in sentence
 
 
-def test_progress_reports_predicted_answers_and_not_items_in_the_right_group(shared):
+def test_progress_reports_predicted_answers_and_not_items_in_the_right_group(run):
     known = json.dumps({**PROGRESS, "accuracy": 0.894, "interval": [0.8, 0.95]})
-    assert module(shared.page, "progress.js", f"m => m.testSentence({known})") == (
+    assert run("progress.js", f"m => m.testSentence({known})") == (
         "Test: groups computed without some of the answers predict 89 % of these correctly "
         "(likely between 80 % and 95 %)."
     )
 
 
-def test_three_answers_are_not_called_the_last_ten(shared):
+def test_three_answers_are_not_called_the_last_ten(run):
     for n, words in ((3, "The answers so far moved no item"), (12, "The last ten answers moved no item")):
         known = json.dumps({**PROGRESS, "n_answers": n})
-        assert module(shared.page, "progress.js", f"m => m.changeSentence({known})").startswith(words)
+        assert run("progress.js", f"m => m.changeSentence({known})").startswith(words)
 
 
 def test_right_to_left_text_keeps_its_direction_with_marks(visit, studios):
@@ -90,9 +88,8 @@ def test_right_to_left_text_keeps_its_direction_with_marks(visit, studios):
     assert directions == ["rtl", "ltr"]
 
 
-@pytest.mark.parametrize("look", ["light", "dark"])
-def test_empty_cells_that_differ_can_be_read(visit, studios, axe, look):
-    ann = visit(studios("texts"), color_scheme=look)
+def test_empty_cells_that_differ_can_be_read(visit, studios, axe):
+    ann = visit(studios("texts"))
     ask(ann, [{"kind": "row", "cells": [["colour", value], ["note", ""]]} for value in ("red", "")])
     assert ann.page.locator("tr.apart .muted").count() == 1
     assert axe(ann.page) == []
@@ -209,15 +206,3 @@ def test_a_question_that_the_server_withdrew_is_not_shown(visit, studio):
         """async () => (await navigator.locks.query()).held.some(lock => lock.name.endsWith(" d"))"""
     )
     assert ann.press("s") == ("b", "d")  # and not c, which is implied by the answer to a
-
-
-@pytest.fixture(scope="module")
-def shared(browser, studios):
-    """A page on which single modules can be run."""
-
-    class Shared:
-        page = browser.new_context().new_page()
-
-    Shared.page.goto(studios("pictures").url + "/login")
-    yield Shared
-    Shared.page.context.close()

@@ -13,7 +13,7 @@ from likewise.datasets import make_two_views
 from likewise.supervision import RowIds, read_hints
 
 
-def test_the_demo_does_what_it_says(run, tmp_path):
+def test_the_demo_does_what_it_says(run, few, tmp_path):
     shown = run("demo").stdout
     folder = tmp_path / "likewise-demo"
     assert sorted(path.name for path in folder.iterdir()) == [

@@ -123,10 +123,3 @@ def test_debug_shows_the_traceback(tmp_path):
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert "FileNotFoundError" in done.stderr
-
-
-def test_a_reader_that_goes_away_leaves_no_traceback(files):
-    command = f"'{SCRIPT}' cluster data.csv -k 2 --id name --quiet | head -n 1"
-    done = subprocess.run(["sh", "-c", command], cwd=files, capture_output=True, text=True)
-    assert done.stdout == "id,cluster\n"
-    assert "Traceback" not in done.stderr

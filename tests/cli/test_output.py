@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import sysconfig
+import tempfile
 import threading
 from pathlib import Path
 
 import pytest
 
+from fork_server import start_command
 from likewise.cli._output import Outputs, check_output, format_error, gather_warnings
 from likewise.supervision import RowIds, sample_links, write_hints
 from likewise.tables import write_table
@@ -97,10 +99,21 @@ def test_warnings_for_people_are_gathered_and_others_are_not():
 CLUSTER = ("cluster", "data.csv", "-k", "2", "--id", "name")
 
 
-def command(*words, **options):
-    """Run the real command, with streams of the system."""
-    how = {"stderr": subprocess.PIPE, "text": True, **options}
-    return subprocess.run([SCRIPT, *map(str, words)], **how)
+def command(*words, cwd, stdin=None, stdout=None):
+    """Run the command in a process with streams of the system; return its exit code and its stderr."""
+    with tempfile.TemporaryFile("w+") as stderr, open(os.devnull, "r+") as nothing:
+        streams = [os.dup((stream or nothing).fileno()) for stream in (stdin, stdout, stderr)]
+        process = start_command([*map(str, words)], cwd, dict(os.environ), streams)
+        process.join(PATIENCE)
+        stderr.seek(0)
+        return process.exitcode, stderr.read()
+
+
+def installed_command(*words, cwd, stdout):
+    """Run the installed command, which ends as an interpreter ends; return its exit code and its stderr."""
+    words = [SCRIPT, *map(str, words)]
+    done = subprocess.run(words, cwd=cwd, stdout=stdout, stderr=subprocess.PIPE, text=True)
+    return done.returncode, done.stderr
 
 
 @pytest.mark.parametrize("out", ["-", "/dev/stdout", "/dev/fd/1"])
@@ -112,7 +125,7 @@ def test_stdout_that_is_redirected_to_a_file_is_written_and_not_replaced(files):
     with open(files / "labels.txt", "wb") as stdout:
         stdout.write(b"before\n")
         stdout.flush()
-        assert command(*CLUSTER, "-q", "--out", "/dev/stdout", cwd=files, stdout=stdout).returncode == 0
+        assert command(*CLUSTER, "-q", "--out", "/dev/stdout", cwd=files, stdout=stdout) == (0, "")
     assert (files / "labels.txt").read_text().startswith("before\nid,cluster\n")
 
 
@@ -121,33 +134,42 @@ def test_a_named_pipe_is_written_as_csv(files):
     found = []
     reader = threading.Thread(target=lambda: found.append((files / "pipe").read_text()), daemon=True)
     reader.start()
-    assert command(*CLUSTER, "-q", "--out", "pipe", cwd=files).returncode == 0
+    assert command(*CLUSTER, "-q", "--out", "pipe", cwd=files) == (0, "")
     reader.join(PATIENCE)
     assert found[0].startswith("id,cluster\na1,")
 
 
-@pytest.mark.parametrize("words", [CLUSTER, (*CLUSTER, "--json"), ("datasets",)], ids=lambda words: words[-1])
-def test_a_reader_that_has_enough_ends_the_command_without_a_word(files, words):
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [(CLUSTER, command), ((*CLUSTER, "--json"), command), (("datasets",), installed_command)],
+    ids=["table", "json", "installed"],
+)
+def test_a_reader_that_has_enough_ends_the_command_without_a_word(files, words, start):
     reading, writing = os.pipe()
     os.close(reading)
-    try:
-        done = command(*words, cwd=files, stdout=writing)
-    finally:
-        os.close(writing)
-    assert (done.returncode, done.stderr) == (1, "")
+    with os.fdopen(writing, "wb") as stdout:
+        assert start(*words, cwd=files, stdout=stdout) == (1, "")
 
 
 needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
 
 
 @needs_full
-@pytest.mark.parametrize("words", [CLUSTER, (*CLUSTER, "--json"), ("datasets", "iris", "--out", "-")])
-def test_a_full_disk_behind_stdout_is_named(files, words):
-    with open("/dev/full", "wb") as full:
-        done = command(*words, cwd=files, stdout=full)
-    assert done.returncode == 1
-    assert "'stdout': No space left on device. Free some space" in done.stderr
-    assert "Traceback" not in done.stderr
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        (CLUSTER, command),
+        ((*CLUSTER, "--json"), command),
+        (("datasets", "iris", "--out", "-"), installed_command),
+    ],
+    ids=["table", "json", "installed"],
+)
+def test_a_full_disk_behind_stdout_is_named(files, words, start):
+    with open("/dev/full", "wb", buffering=0) as full:
+        code, stderr = start(*words, cwd=files, stdout=full)
+    assert code == 1
+    assert "'stdout': No space left on device. Free some space" in stderr
+    assert "Traceback" not in stderr
 
 
 @needs_full
@@ -226,9 +248,9 @@ def test_an_input_is_not_written_over_whatever_it_is_called(run, files):
         assert "is also a file that is read" in output
     words = ("cluster", "-", "-k", "2", "--id", "name", "--out", "data.csv")
     with open(files / "data.csv", "rb") as stdin:
-        done = command(*words, cwd=files, stdin=stdin)
-    assert done.returncode == 2
-    assert "is also a file that is read, by another name" in done.stderr
+        code, stderr = command(*words, cwd=files, stdin=stdin)
+    assert code == 2
+    assert "is also a file that is read, by another name" in stderr
     assert (files / "data.csv").read_bytes() == before
 
 

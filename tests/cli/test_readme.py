@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fork_server import start_command
+from likewise.studio.sample import write_sample
 from patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -70,20 +71,23 @@ def fork_command(command, folder, env):
 
 def serve(command, folder, env):
     """Start a studio, see that it answers, and end it."""
-    with (folder / ".errors").open("w+") as errors:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": errors}
-        # exec leaves no shell between, which would die of the signal before the studio has ended.
-        process = subprocess.Popen(["sh", "-c", f"exec {command}"], cwd=folder, env=env, text=True, **streams)
+    words = shlex.split(command, comments=True)
+    reading, stdout = os.pipe()
+    stderr = os.open(folder / ".errors", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    streams = [os.open(os.devnull, os.O_RDONLY), stdout, stderr]
+    with os.fdopen(reading) as printed:
+        process = start_command(words[1:], folder, env, streams, serves=True)
         try:
-            link = process.stdout.readline()
+            link = printed.readline()
             assert link.startswith("http://"), f"{command}\n{(folder / '.errors').read_text()}"
             with urllib.request.urlopen(link.partition("/login")[0] + "/health") as answer:
                 assert answer.status == 200
-            process.send_signal(signal.SIGINT)
-            assert process.wait() == 0
+            os.kill(process.pid, signal.SIGINT)
+            process.join(PATIENCE)
+            assert process.exitcode == 0
         finally:
             process.kill()
-            process.communicate()
+            process.join()
     shown = (folder / ".errors").read_text()
     assert "Ended. All answers are in" in shown, f"{command}\n{shown}"
 
@@ -94,6 +98,8 @@ def test_every_command_of_the_readme_runs_in_order_in_an_empty_folder(tmp_path, 
     commands = read_commands((ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(commands) > 12
     for command in commands:
+        if "--sample photos/" in command:
+            write_sample(tmp_path / "photos", n=60)  # without it, the command draws 600 digits
         run_command(command, tmp_path, env)
         assert [name for name in OUTPUT.findall(command) if not (tmp_path / name).exists()] == [], command
 

@@ -66,6 +66,18 @@ def studio(run, *words, **options):
     return run("studio", *words, "--no-open", **options)
 
 
+def test_the_sample_is_created_and_then_used_again(run, tmp_path, served, monkeypatch):
+    from likewise.studio.sample import write_sample
+
+    monkeypatch.setattr("likewise.studio.sample.write_sample", lambda folder: write_sample(folder, n=20))
+    shown = studio(run, "--sample", "photos/").stderr
+    assert "Wrote handwritten digits to " in shown
+    assert (tmp_path / "photos" / "digit-020.png").exists()
+    assert "Wrote" not in studio(run, "--sample", "photos/").stderr
+    assert [len(project.items.get_ids()) for project in served] == [20, 20]
+    assert served[0].settings.n_clusters == 10
+
+
 @pytest.mark.parametrize(
     ("words", "kind", "truth"),
     [

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from browser.conftest import CHROMIUM
 from likewise.studio.exports import Snapshot
 from likewise.studio.report import (
     DerivedResults,
@@ -407,13 +408,12 @@ def test_the_code_of_the_page_loads_the_result(project, tmp_path, monkeypatch, c
 @contextlib.contextmanager
 def browser():
     """Chromium of the system; on a machine without it the test is skipped, and fails in CI."""
-    chromium = Path("/usr/bin/chromium")
-    if not chromium.exists():
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("/usr/bin/chromium is not installed")
+    if not Path(CHROMIUM).exists():
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{CHROMIUM} is not installed")
     sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=flags)
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
         try:
             yield started
         finally:

@@ -1,31 +1,22 @@
-"""Serve a project until killed; print one line of JSON when ready.
+"""Serve a project in a process that can be killed."""
 
-``python serve.py FOLDER`` uses a worker process, ``python serve.py FOLDER inside`` a thread.
-"""
-
-import json
-import sys
+from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
+from likewise.studio.jobs import worker
 from likewise.studio.project import Project
 from likewise.studio.server import StudioServer
+from studio.service.desk import Inside
 
 
-def main():
-    project = Project.open(Path(sys.argv[1]))
-    options = {}
-    if sys.argv[2:] == ["inside"]:
-        from studio.service.desk import Inside
+def serve(folder, inside, ready):
+    """Serve until a signal ends it, and send the address through the pipe `ready`.
 
-        options["teller"] = partial(Inside, project)
+    The background work is done in a thread if `inside` is true, otherwise in a child of this process.
+    """
+    worker.START_METHOD = "spawn"
+    project = Project.open(folder)
+    options = {"teller": partial(Inside, project)} if inside else {}
     server = StudioServer(project)
-
-    def ready(_, link):
-        print(json.dumps({"url": server.url, "link": link}), flush=True)
-
-    server.serve(ready=ready, **options)
-
-
-if __name__ == "__main__":  # the worker process imports this file too
-    main()
+    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again after an orderly end
+        server.serve(ready=lambda _studio, _link: ready.send(server.url), **options)

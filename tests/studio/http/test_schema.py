@@ -13,7 +13,7 @@ schemathesis = pytest.importorskip("schemathesis")
 
 # One never ends, the others would end what the test needs; test_server and test_door cover them.
 LEFT_OUT = ("/api/events", "/api/logout", "/api/people/{person}/active")
-N_EXAMPLES = 6  # of each operation: this is to notice a document that is wrong, not to search for days
+N_EXAMPLES = 3  # of each operation: this is to notice a document that is wrong, not to search for days
 
 
 @pytest.fixture(scope="module")

@@ -283,7 +283,7 @@ def test_the_order_of_a_triplet_does_not_reveal_the_answer():
 # ---------------------------------------------------------------------- laws
 
 
-@fewer(4)
+@fewer(8)
 @given(seed=st.integers(0, 10**6), ask=st.sampled_from(["pairs", "triplets", "both"]))
 def test_events_sent_in_pieces_or_any_order_give_the_same_state(seed, ask):
     rng = np.random.default_rng(seed)
@@ -310,7 +310,7 @@ def test_events_sent_in_pieces_or_any_order_give_the_same_state(seed, ask):
         assert whole.compute_progress() == other.compute_progress()
 
 
-@fewer(4)
+@fewer(8)
 @given(seed=st.integers(0, 10**6))
 def test_an_undone_answer_equals_no_answer(seed):
     rng = np.random.default_rng(seed)

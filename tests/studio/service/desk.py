@@ -31,6 +31,7 @@ class Inside:
         self.analysis = ProjectAnalysis(project.load_features(), project.items.get_ids(), project.settings)
         self.hear = hear
         self.first = True
+        self.progress_is_due = False
         self.paused = threading.Event()
         self.tells = 0
 
@@ -50,7 +51,10 @@ class Inside:
         if changed or self.first:
             self.hear(self.analysis.make_picture())
             self.hear(self.analysis.compute_agreement())
+            self.progress_is_due = True
+        if self.progress_is_due and (self.first or not changed):  # last, as in the worker
             self.hear(self.analysis.compute_progress())
+            self.progress_is_due = False
         if self.first:
             self.hear(compute_plain_layout(self.analysis.X, seed=0))
         self.first = False

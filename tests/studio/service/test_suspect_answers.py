@@ -12,19 +12,25 @@ WRONG = ("a3", "b3")  # answered SAME, though one is in each group
 
 def give(desk, person, a, b, word):
     """Store an answer of a person and return its seq."""
+    seq = store(desk, person, a, b, word)
+    desk.hub.refresh()
+    return seq
+
+
+def store(desk, person, a, b, word):
+    """Store an answer of a person without a refit, and return its seq."""
     body = {"kind": "pair", "items": [a, b], "answer": word, "source": "import"}
     event = NewEvent(new_key(), "answer", person.id, body)
     stored, _ = desk.studio.store.write(lambda tx: tx.append(event))
-    desk.hub.refresh()
     return stored.seq
 
 
 def plant(desk, person):
     """Give right answers and one wrong answer, and return its seq."""
     for k in range(6):
-        give(desk, person, f"a{k}", f"a{k + 1}", "SAME")
-        give(desk, person, f"b{k}", f"b{k + 1}", "SAME")
-        give(desk, person, f"a{k}", f"b{k + 1}", "DIFFERENT")
+        store(desk, person, f"a{k}", f"a{k + 1}", "SAME")
+        store(desk, person, f"b{k}", f"b{k + 1}", "SAME")
+        store(desk, person, f"a{k}", f"b{k + 1}", "DIFFERENT")
     wrong = give(desk, person, *WRONG, "SAME")
     desk.settle()
     return wrong

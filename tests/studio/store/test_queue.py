@@ -209,7 +209,7 @@ def test_invalid_values_are_refused(store, people):
 
 @pytest.mark.parametrize("overlap", [1, 2])
 def test_concurrent_leases_never_exceed_the_overlap(store, overlap):
-    n_people, n_questions = 20, 600 // overlap
+    n_people, n_questions = 20, 240 // overlap
     who = [store.write(lambda t, i=i: t.add_person(f"P{i}", "annotator")).id for i in range(n_people)]
     names = [f"q{i}" for i in range(n_questions)]
     store.write(lambda t: t.refill(pairs(*names)))

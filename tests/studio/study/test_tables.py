@@ -147,7 +147,7 @@ def test_answers_to_another_study_are_refused():
 
 def test_a_simulated_study_recovers_its_parameters():
     """Six people: pairs wrong one time in ten in 2 s, triplets one in five in 5 s, NEITHER a second more."""
-    study = small_study(n_pairs=60, n_triplets=40)
+    study = small_study(n_pairs=30, n_triplets=20)
     record = Record()
     for person in range(2, 8):
         counts = {"pair": 0, "triplet": 0}
@@ -172,6 +172,6 @@ def test_a_simulated_study_recovers_its_parameters():
     assert (tables.times.pair.mean, tables.times.pair.std) == (pytest.approx(2.0), spread)
     assert (tables.times.pick.mean, tables.times.pick.std) == (pytest.approx(5.0), spread)
     assert tables.times.neither.mean == pytest.approx(6.0)
-    assert sum(map(sum, tables.pairs.table)) == pytest.approx(60)
-    assert sum(map(sum, tables.triplets.table)) == pytest.approx(40)
+    assert sum(map(sum, tables.pairs.table)) == pytest.approx(30)
+    assert sum(map(sum, tables.triplets.table)) == pytest.approx(20)
     assert [(row.pair, row.triplet, row.none) for row in tables.survey][2:4] == [(6, 0, 0), (0, 0, 6)]

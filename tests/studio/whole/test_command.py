@@ -103,22 +103,18 @@ def test_data_that_are_removed_while_it_runs_do_not_stop_it(start, tmp_path):
         assert "birds.csv cannot be read" in next(lines)
 
 
-def test_it_works_below_a_base_path(start):
-    command = start(*OPTIONS, "--base-path", "birds/all")
-    assert command.url.endswith("/birds/all")
-    owner = command.owner()
-    assert owner.get("me")["project"]["title"] == "birds"
-    assert httpx.get(command.url.removesuffix("/birds/all") + "/health").json()["status"] == "ok"
-
-
-def test_pictures_with_odd_names_are_served(start, tmp_path):
+def test_pictures_with_odd_names_are_served_below_a_base_path(start, tmp_path):
     from PIL import Image
 
     names = ["a b.png", "q'u\"ote.png", "🦉.png", "<script>alert(1)<.png", "two\nlines.png", "#?%2f.png"]
     (tmp_path / "odd").mkdir()
     for k, name in enumerate(names):
         Image.new("RGB", (9, 9), (40 * k, 0, 0)).save(tmp_path / "odd" / name)
-    owner = start("odd", "-k", "2").owner()
+    command = start("odd", "-k", "2", "--base-path", "birds/all")
+    assert command.url.endswith("/birds/all")
+    assert httpx.get(command.url.removesuffix("/birds/all") + "/health").json()["status"] == "ok"
+    owner = command.owner()
+    assert owner.get("me")["project"]["title"] == "odd"
     items = owner.get("items?rows=0,1,2,3,4,5")["items"]
     assert sorted(item["id"] for item in items) == sorted(names)
     for item in items:
