@@ -31,7 +31,7 @@ TESTS = [
     *(f"tests/{name}" for name in ("cli", "kernels", "plotting", "hierarchy", "studio", "features")),
     "tests/distributed",
 ]
-REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[(?P<extras>[^]]*)\])?(>=(?P<floor>[\d.]+))?")
+REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[(?P<extras>[^]]*)\])?([>=]=(?P<floor>[\d.]+))?")
 
 
 def read_project() -> dict:
@@ -52,7 +52,9 @@ def list_requirements(project: dict) -> list[str]:
 
 
 def pin_lowest(requirements: list[str]) -> list[str]:
-    """Return ``name==floor`` for each ``name>=floor``; raise an error for any other requirement.
+    """Return ``name==floor`` for each ``name>=floor`` or ``name==floor``; raise an error for others.
+
+    Models are required in one version, because their files are checked by digest.
 
     >>> pin_lowest(["numpy>=1.26", "dask[array,dataframe]>=2025.1"])
     ['numpy==1.26', 'dask==2025.1']

@@ -78,6 +78,16 @@ def test_long_sounds_are_truncated_with_a_note(paths):
     assert found.notes == ("only the first 0.25 s of 6 sound(s) were used.",)
 
 
+def test_a_cache_returns_the_same_features_and_notes(paths, tmp_path):
+    plain, first, second = (
+        sound_features(paths, most_seconds=0.25, cache=cache)
+        for cache in (None, tmp_path / "cache", tmp_path / "cache")
+    )
+    for found in (first, second):
+        np.testing.assert_array_equal(found.X, plain.X)
+        assert (found.description, found.notes) == (plain.description, plain.notes)
+
+
 # ---------------------------------------------------------------------- waves
 
 

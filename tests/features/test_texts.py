@@ -101,6 +101,24 @@ def test_new_texts_are_transformed_as_those_of_the_fit():
     assert len(transformer.get_feature_names_out()) == transformer.transform(["bird"]).shape[1]
 
 
+def test_empty_texts_become_zeros_and_are_not_passed_to_the_function():
+    received = []
+
+    def encode(texts):
+        received.extend(texts)
+        return [[len(text), text.count("s")] for text in texts]
+
+    features = TextFeatures(encode)
+    X = features.fit_transform([*TEXTS, None, "  "])
+    assert received == TEXTS[:4]
+    assert (X[4:] == 0).all()
+    np.testing.assert_array_equal(X[:4], TextFeatures(encode).fit_transform(TEXTS[:4]))
+    np.testing.assert_allclose(features.transform(["", *TEXTS]), [X[4], *X[:5]], atol=1e-12)
+    assert features.transform(["", ""]).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    with pytest.raises(FileFormatError, match="every text is empty"):
+        TextFeatures(encode).fit(["", None])
+
+
 def test_texts_in_a_pipeline_and_in_a_table_of_one_column():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"message": [*TEXTS[:4], None]})

@@ -28,7 +28,7 @@ from likewise.active._evidence import (
     list_pairs,
     weigh_annotators,
 )
-from likewise.active._models import (
+from likewise.active._fitting import (
     FitCache,
     check_errors,
     check_integer,

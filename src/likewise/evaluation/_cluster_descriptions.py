@@ -84,7 +84,7 @@ def describe_clusters(
 
     where :math:`n_{cw}` counts the word in the texts of the cluster, :math:`n_c` all words of the cluster,
     :math:`n_w` the word in all texts, and :math:`\bar n` is the mean of :math:`n_c` [1]_. A keyword occurs
-    in at least two texts of the cluster.
+    in at least two texts of the cluster, unless the cluster has only one.
 
     The columns are those whose mean differs from the mean of all other rows by at least half a standard
     deviation. Rows are doubtful if the estimator's probabilities, distances or embedding hardly prefer their
@@ -126,6 +126,13 @@ def describe_clusters(
     """
     rows, labels = np.asarray(X, dtype=np.float64), np.asarray(labels)
     shown = rows if values is None else np.asarray(values, dtype=np.float64)
+    if rows.ndim != 2:
+        raise ValueError(f"X must have two dimensions; got shape {rows.shape}.")
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise ValueError(
+            f"labels must be a one-dimensional array of integers; got shape {labels.shape} and type "
+            f"{labels.dtype}. numpy.unique(labels, return_inverse=True) numbers other labels."
+        )
     for name, given in (("labels", labels), ("texts", texts), ("values", shown)):
         if given is not None and len(given) != len(rows):
             raise ValueError(
@@ -137,7 +144,7 @@ def describe_clusters(
     found = np.unique(labels[used])
     if len(found) < 2:
         return []
-    near = _standardize(shown) if feature_names is not None else rows
+    near = rows if feature_names is None else _standardize(shown, used)
     squares = measure_squares(near, compute_means(near, labels))
     other, rank = _rank_by_certainty(estimator, X, labels, squares)
     keywords = _find_keywords(texts, labels, found, n_keywords) if texts is not None else {}
@@ -210,9 +217,9 @@ def _compare_columns(
     return columns
 
 
-def _standardize(values: FloatArray) -> FloatArray:
-    spread = values.std(axis=0)
-    return np.asarray((values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
+def _standardize(values: FloatArray, used: IntArray) -> FloatArray:
+    spread = values[used].std(axis=0)
+    return np.asarray((values - values[used].mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
 def compute_means(rows: FloatArray, labels: IntArray) -> FloatArray:

@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from likewise.features._onnx import Graph
+from likewise.features._onnx import OnnxGraph
 
 SIDE = 128  # pixels; the best of 64 to 224 on COIL-20
 N_FEATURES = 1280
@@ -97,7 +97,7 @@ def build_efficientnet(weights: Mapping[str, Array], *, classes: bool = False) -
     Batch normalisation is folded into the convolutions: with s = gamma / sqrt(variance + 1e-3), the kernel is
     W s and the shift is beta - mean s.
     """
-    graph = Graph()
+    graph = OnnxGraph()
     zero, six = graph.constant(0.0), graph.constant(6.0)
 
     def convolve(x: str, name: str, norm: str, *, stride: int = 1, groups: int = 1, clip: bool = True) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from likewise.features._onnx import Graph, load_graph
+from likewise.features._onnx import OnnxGraph, load_graph
 
 FloatArray = npt.NDArray[np.float32]
 N_HEADS = 12
@@ -45,7 +45,7 @@ def read_safetensors(data: bytes | memoryview) -> dict[str, npt.NDArray[Any]]:
 
 def build_minilm(weights: Mapping[str, npt.NDArray[Any]], *, n_heads: int = N_HEADS) -> bytes:
     """Return the graph, which computes in float32."""
-    graph = Graph()
+    graph = OnnxGraph()
     width = weights["embeddings.word_embeddings.weight"].shape[1]
     head = width // n_heads
 

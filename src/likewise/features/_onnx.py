@@ -20,7 +20,7 @@ _TYPES = {np.dtype(np.float32): 1, np.dtype(np.int64): 7}
 _OPERATOR_SET, _FORMAT_VERSION = 17, 8
 
 
-class Graph:
+class OnnxGraph:
     """An ONNX graph under construction; each method returns the name of the value that it adds."""
 
     def __init__(self) -> None:

@@ -127,23 +127,20 @@ class SoundFeatures(FileFeatures):
         rate = RATE
         if self.method_ != "mel":
             summarize, rate = _load_network(self.method_, open_model(self.method_))
-        cut: list[object] = []
 
         def read(path: str | os.PathLike[str]) -> FloatArray:
             with open_file(path) as file:
                 sound = read_wave(file, most_seconds=self.most_seconds, rate=rate)
-            if sound.cut:
-                cut.append(path)
             # The overall loudness depends on the distance to the microphone, not on the sound.
             loud = float(np.sqrt(np.square(sound.samples, dtype=np.float64).mean()))
             even = sound if loud < 1e-7 else replace(sound, samples=sound.samples / np.float32(10.0 * loud))
-            return summarize(even)
+            return np.append(summarize(even), sound.cut)  # so that the cache knows which sounds were cut
 
         cache = RowCache(self.cache, f"{self.method_}-{self.most_seconds:g}s")
-        found = read_all(paths, read, what="sounds", progress=progress, cache=cache)
-        if cut:
-            self.notes_ = (f"only the first {self.most_seconds:g} s of {len(cut)} sound(s) were used.",)
-        return found
+        rows, failed = read_all(paths, read, what="sounds", progress=progress, cache=cache)
+        if n_cut := np.count_nonzero(rows[:, -1]):
+            self.notes_ = (f"only the first {self.most_seconds:g} s of {n_cut} sound(s) were used.",)
+        return rows[:, :-1], failed
 
     def _reduce(self, rows: FloatArray) -> tuple[Reduction, str]:
         if self.method_ == "mel":
@@ -294,7 +291,7 @@ def read_wave(file: IO[bytes], *, most_seconds: float = 60.0, rate: int = RATE) 
 
 
 def _read_by_soundfile(file: IO[bytes], most_seconds: float) -> tuple[_Samples, int, bool]:
-    soundfile = require("soundfile", extra="studio")
+    soundfile = require("soundfile", extra="sound")
     try:
         with soundfile.SoundFile(file) as sound:
             rate = _check_rate(sound.samplerate)
@@ -316,7 +313,7 @@ def _read_by_scipy(file: IO[bytes], most_seconds: float) -> tuple[_Samples, int,
     data = file.read()
     if data[:4] != b"RIFF":
         raise SoundError(
-            "only WAV files can be read without soundfile; install it with: pip install 'likewise[studio]'."
+            "only WAV files can be read without soundfile; install it with: pip install 'likewise[sound]'."
         )
     try:
         with warnings.catch_warnings():

@@ -156,7 +156,10 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         texts = _list_texts(X)
         if self.method_ != "words":
-            return np.concatenate([self._reduction.apply(block) for block in self._encode(texts)])
+            kept = [text for text in texts if text.strip()]
+            blocks = [self._reduction.apply(block) for block in self._encode(kept)] if kept else []
+            found = np.concatenate([np.empty((0, self.n_features_out_), dtype=np.float32), *blocks])
+            return _insert_zeros(found, texts)
         weights = self._vectorizer.transform(texts)
         found = weights.toarray() if self._svd is None else self._svd.transform(weights)
         return np.asarray(found / self._scale)
@@ -200,18 +203,19 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     def _fit_encoded(self, texts: list[str], progress: Step | None) -> FloatArray:
         """Fit the reduction to a sample of the texts, and reduce all of them in batches."""
-        step = -(-len(texts) // _MOST_FITTED)
-        sample = np.concatenate(list(self._encode(texts[::step], progress if step == 1 else None)))
-        empty = [not text.strip() for text in texts]
+        kept = [text for text in texts if text.strip()]
+        if not kept:
+            raise FileFormatError("every text is empty.")
+        step = -(-len(kept) // _MOST_FITTED)
+        sample = np.concatenate(list(self._encode(kept[::step], progress if step == 1 else None)))
         self._reduction = Reduction(self.n_features, equal_weights=False)
         found = self._reduction.fit(sample)
         if step > 1:
-            reduced = [self._reduction.apply(block) for block in self._encode(texts, progress)]
+            reduced = [self._reduction.apply(block) for block in self._encode(kept, progress)]
             found = np.concatenate(reduced)
-        found[empty] = 0.0
         source = _describe(self.method_, sample.shape[1])
         self.description_ = f"{found.shape[1]} components of {source}"
-        return found
+        return _insert_zeros(found, texts)
 
     def _encode(self, texts: list[str], progress: Step | None = None) -> Iterator[FloatArray]:
         """Yield the rows of the model, a batch at a time."""
@@ -334,6 +338,15 @@ def _list_texts(X: Any) -> list[str]:
     if not texts:
         raise ValueError("expected at least one text; got none.")
     return texts
+
+
+def _insert_zeros(found: FloatArray, texts: list[str]) -> FloatArray:
+    """Return the rows of the texts that are not empty, with rows of zeros for the others between them."""
+    if len(found) == len(texts):
+        return found
+    whole = np.zeros((len(texts), found.shape[1]), dtype=found.dtype)
+    whole[[bool(text.strip()) for text in texts]] = found
+    return whole
 
 
 def _check_encoded(found: np.ndarray, n_texts: int) -> FloatArray:
