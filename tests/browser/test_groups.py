@@ -201,6 +201,28 @@ def test_annotators_do_not_see_answers_of_others(studio, visit):
     expect(first.page.locator(".conflict")).to_have_count(0)
 
 
+# ---------------------------------------------------------------------- descriptions
+
+
+def test_each_group_of_texts_shows_its_keywords(studios, visit):
+    served = studios("texts")
+    visitor = visit(served)
+    page = open_groups(visitor)
+    expect(page.locator(".group-card .group-description")).to_have_count(3)
+    phrases = served.studio.hub.descriptions.phrases
+    for number, words in phrases.items():
+        card = page.locator(f'.group-card[data-number="{number}"]')
+        expect(card.locator(".group-description")).to_have_text(", ".join(words))
+    assert {"invoice", "colours"} <= {word for words in phrases.values() for word in words}
+    visitor.go("groups/0")
+    expect(page.locator(".group-description")).to_have_text(", ".join(phrases[0]))
+
+
+def test_pictures_have_no_keywords(studio, visit):
+    page = open_groups(visit(studio))
+    expect(page.locator(".group-description")).to_have_count(0)
+
+
 # ---------------------------------------------------------------------- people and results
 
 
@@ -265,5 +287,7 @@ def test_axe_finds_nothing(studio, visit, axe, route, scheme):
 def test_other_kinds_of_items(studios, visit, axe, kind):
     visitor = visit(studios(kind), viewport={"width": 360, "height": 740})
     page = open_groups(visitor)
+    if kind == "texts":
+        expect(page.locator(".group-description").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert axe(page) == []

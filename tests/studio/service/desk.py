@@ -28,7 +28,9 @@ class Inside:
     """Does the work of the worker process in the calling thread."""
 
     def __init__(self, project, hear):
-        self.analysis = ProjectAnalysis(project.load_features(), project.items.get_ids(), project.settings)
+        self.analysis = ProjectAnalysis(
+            project.load_features(), project.items.get_ids(), project.settings, items=project.items
+        )
         self.hear = hear
         self.first = True
         self.paused = threading.Event()
@@ -51,6 +53,7 @@ class Inside:
             self.hear(self.analysis.make_picture())
             self.hear(self.analysis.compute_agreement())
             self.hear(self.analysis.compute_progress())
+            self.hear(self.analysis.describe_groups())
         if self.first:
             self.hear(compute_plain_layout(self.analysis.X, seed=0))
         self.first = False
