@@ -223,6 +223,14 @@ def test_pictures_have_no_keywords(studio, visit):
     expect(page.locator(".group-description")).to_have_count(0)
 
 
+def test_the_owner_sees_which_features_are_used(studio, visit):
+    owner = visit(studio, role="owner")
+    owner.go("people")
+    part = owner.page.get_by_role("region", name="Data")
+    expect(part).to_contain_text("45 pictures, described by 4 numbers.")
+    expect(part.get_by_role("listitem")).to_have_text("One file was left out.")
+
+
 # ---------------------------------------------------------------------- people and results
 
 

@@ -268,6 +268,7 @@ class ProjectView(TypedDict):
     n_clusters: int | None
     discover: bool
     study: bool
+    features: str
     notes: list[str]
 
 
