@@ -188,7 +188,9 @@ def studios(tmp_path_factory):
                 X=X,
                 items=items,
                 settings=settings,
-                described=Described(items[0].kind, len(items)),
+                described=Described(
+                    items[0].kind, len(items), features="4 numbers", notes=("One file was left out.",)
+                ),
                 source=source,
             )
             running[kind] = Served(project)

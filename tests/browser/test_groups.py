@@ -201,6 +201,36 @@ def test_annotators_do_not_see_answers_of_others(studio, visit):
     expect(first.page.locator(".conflict")).to_have_count(0)
 
 
+# ---------------------------------------------------------------------- descriptions
+
+
+def test_each_group_of_texts_shows_its_keywords(studios, visit):
+    served = studios("texts")
+    visitor = visit(served)
+    page = open_groups(visitor)
+    expect(page.locator(".group-card .group-description")).to_have_count(3)
+    phrases = served.studio.hub.descriptions.phrases
+    for number, words in phrases.items():
+        card = page.locator(f'.group-card[data-number="{number}"]')
+        expect(card.locator(".group-description")).to_have_text(", ".join(words))
+    assert {"invoice", "colours"} <= {word for words in phrases.values() for word in words}
+    visitor.go("groups/0")
+    expect(page.locator(".group-description")).to_have_text(", ".join(phrases[0]))
+
+
+def test_pictures_have_no_keywords(studio, visit):
+    page = open_groups(visit(studio))
+    expect(page.locator(".group-description")).to_have_count(0)
+
+
+def test_the_owner_sees_which_features_are_used(studio, visit):
+    owner = visit(studio, role="owner")
+    owner.go("people")
+    part = owner.page.get_by_role("region", name="Data")
+    expect(part).to_contain_text("45 pictures, described by 4 numbers.")
+    expect(part.get_by_role("listitem")).to_have_text("One file was left out.")
+
+
 # ---------------------------------------------------------------------- people and results
 
 
@@ -263,5 +293,7 @@ def test_axe_finds_nothing(studio, visit, axe):
 def test_other_kinds_of_items(studios, visit, axe, kind):
     visitor = visit(studios(kind), viewport={"width": 360, "height": 740})
     page = open_groups(visitor)
+    if kind == "texts":
+        expect(page.locator(".group-description").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert axe(page) == []

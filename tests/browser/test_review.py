@@ -138,6 +138,7 @@ def test_no_member_is_both_typical_and_doubtful_on_one_card(visit, studio):
         "name": None,
         "size": 6,
         "color": "#336699",
+        "description": [],
         "typical": some[:5],
         "doubtful": some[::-1],
     }

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.exceptions import LikewiseError
+from likewise.exceptions import ChangedIdsWarning, LikewiseError
 from likewise.studio.exports import (
     ExportTable,
     Snapshot,
@@ -37,6 +37,25 @@ PICTURE = Picture(
     seconds=0.0,
 )
 DANGEROUS = re.compile(r"\s*[=+\-@\t\r\n]")
+
+
+def test_rows_of_the_file_that_are_not_items_have_no_label(tmp_path):
+    # Rows 1 and 5 of the table have no text; the ids of the others are their numbers in the file.
+    ids = ("0", "2", "3", "4", "6", "7", "8", "9")
+    project = make(tmp_path, ids)
+    with open_project_store(project) as store:
+        AnswerWriter(store).answer("2", "9", answer="DIFFERENT")
+        snapshot = Snapshot.from_store(store)
+    labels = list(csv.DictReader(io.StringIO(export_bytes("labels", snapshot, ids, PICTURE).decode())))
+    assert [line["id"] for line in labels] == list(ids)
+    hints = export_bytes("hints", snapshot, ids, format="jsonl").decode()
+    path = tmp_path / "hints.jsonl"
+    path.write_text(hints, encoding="utf-8")
+    assert read_hints(path, ids).cannot.tolist() == [[1, 7]]  # among the items
+    with pytest.warns(ChangedIdsWarning, match="8 ids that differ from the 10"):
+        whole = read_hints(path, [str(row) for row in range(10)])
+    assert whole.cannot.tolist() == [[2, 9]]  # in the table
+    project.items.close()
 
 
 @pytest.fixture

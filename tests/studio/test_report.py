@@ -162,7 +162,10 @@ def evil_data():
         n_answers=3,
         n_undone=1,
         n_skipped=2,
-        groups=(GroupShown(0, EVIL, 1, "#0072b2", (item,), (item,)), GroupShown(1, None, 1, "#e69f00")),
+        groups=(
+            GroupShown(0, EVIL, 1, "#0072b2", (item,), (item,), (EVIL, EVIL)),
+            GroupShown(1, None, 1, "#e69f00"),
+        ),
         hints=HintsShown(1, 1, 1, (("together", (EVIL, EVIL)), ("a and b together", (EVIL,) * 3))),
         map_picture=dot(),
         map_method=EVIL,
@@ -319,6 +322,19 @@ def test_pictures_are_embedded_and_a_broken_one_is_reported(tmp_path):
     page = check(make_report(make_report_data(project)))
     assert {attrs["alt"] for attrs in page.all("img")} >= {"Picture wren", "Picture lark", "Picture owl"}
     assert "broken.png" in page.text
+    project.items.close()
+
+
+def test_groups_are_described_by_their_keywords(tmp_path):
+    texts = ["a blue car", "my old car", "the car", "car keys", "one cat", "our cat", "cat and dog", "a cat"]
+    project = make(tmp_path, texts=texts)
+    data = make_report_data(project)
+    assert sorted(group.description for group in data.groups) == [("car",), ("cat",)]
+    page = make_report(data)
+    check(page)
+    assert page.count('<p class="soft"><bdi>car</bdi></p>') == 1
+    assert "Set apart by" in page
+    assert "described by 2 numbers" in page
     project.items.close()
 
 

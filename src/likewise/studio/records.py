@@ -238,6 +238,17 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class GroupDescriptions:
+    """What sets each group apart in the picture of `seq`.
+
+    `phrases` has, by the number of the group, keywords of texts or columns of a table.
+    """
+
+    seq: int
+    phrases: Mapping[int, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
 class PersonReliability:
     """The estimated reliability of one person, from questions that others answered too."""
 
@@ -317,7 +328,7 @@ class Trouble:
     text: str
 
 
-FromWorker = Ready | Picture | Progress | PeopleAgreement | Layout | Trouble
+FromWorker = Ready | Picture | GroupDescriptions | Progress | PeopleAgreement | Layout | Trouble
 
 
 @dataclass(frozen=True)

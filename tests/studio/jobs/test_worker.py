@@ -17,6 +17,7 @@ from likewise.studio.jobs.worker import Loop, Worker
 from likewise.studio.project import Project
 from likewise.studio.records import (
     Described,
+    GroupDescriptions,
     Item,
     Layout,
     PeopleAgreement,
@@ -108,6 +109,22 @@ def test_it_sends_two_maps(worker, heard):
     (better,) = heard.next(Layout)
     assert (first.method, first.final, better.final) == ("PCA", False, True)
     assert first.xy.shape == better.xy.shape == (24, 2)
+
+
+def test_it_describes_the_groups_after_each_picture(tmp_path, heard):
+    texts = ["a blue car", "my old car", "the car", "car keys", "one cat", "our cat", "cat and dog", "a cat"]
+    made = Worker(make(tmp_path, ids(8), texts=texts), heard)
+    made.start()
+    log = Log()
+    try:
+        for n_answers in range(2):
+            made.tell(Tell(tuple(log.events), 1))
+            picture, described = heard.next(Picture, GroupDescriptions, after=n_answers)
+            cars, cats = picture.labels[[0, 7]].tolist()
+            assert described.phrases == {cars: ("car",), cats: ("cat",)}
+            log.answer((0, 1), "SAME")
+    finally:
+        made.stop()
 
 
 def test_it_runs_at_low_priority_and_ignores_ctrl_c(worker, heard):
@@ -278,7 +295,8 @@ def test_questions_come_first_and_nothing_starves():
     kinds = [type(message) for message in sent]
     assert kinds[::2] == [Ready] * 12
     assert kinds[1] is Layout
-    assert {kinds[3:].count(kind) for kind in (Picture, PeopleAgreement, Progress)} <= {3, 4}
+    derived = (Picture, PeopleAgreement, Progress, GroupDescriptions)
+    assert {kinds[3:].count(kind) for kind in derived} <= {2, 3}
 
 
 def test_starting_a_failed_worker_is_retried(tmp_path, monkeypatch):

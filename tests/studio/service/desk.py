@@ -28,7 +28,9 @@ class Inside:
     """Does the work of the worker process in the calling thread."""
 
     def __init__(self, project, hear):
-        self.analysis = ProjectAnalysis(project.load_features(), project.items.get_ids(), project.settings)
+        self.analysis = ProjectAnalysis(
+            project.load_features(), project.items.get_ids(), project.settings, items=project.items
+        )
         self.hear = hear
         self.first = True
         self.progress_is_due = False
@@ -54,6 +56,7 @@ class Inside:
             self.progress_is_due = True
         if self.progress_is_due and (self.first or not changed):  # last, as in the worker
             self.hear(self.analysis.compute_progress())
+            self.hear(self.analysis.describe_groups())
             self.progress_is_due = False
         if self.first:
             self.hear(compute_plain_layout(self.analysis.X, seed=0))

@@ -4,6 +4,7 @@ import pytest
 
 from likewise._event_log import KnownRelations
 from likewise.exceptions import BadRequestError, ConflictError, NotFoundError
+from likewise.studio.records import GroupDescriptions
 from studio.service.desk import new_key
 
 
@@ -66,6 +67,24 @@ def test_names_that_cannot_be_shown_are_refused(desk, ann, name):
 def test_names_of_people_are_unique(desk, ann):
     with pytest.raises(BadRequestError, match="already a person called ANN"):
         desk.person("ANN")
+
+
+# ---------------------------------------------------------------------- descriptions
+
+
+def test_groups_are_described_and_pages_learn_of_changes_only(desk, ann):
+    described = {group["number"]: group["description"] for group in desk.groups.show_all()["groups"]}
+    # Each text is "text of a0" and so on: "text" occurs everywhere, and each of the names once.
+    assert described == {group_of(desk, "a0"): ["text"], group_of(desk, "b0"): ["text"]}
+    news = []
+    desk.hub.watch(lambda name, content: news.append((name, content)))
+    desk.hub._receive(GroupDescriptions(7, desk.hub.descriptions.phrases))
+    assert news == []
+    number = group_of(desk, "b0")
+    desk.hub._receive(GroupDescriptions(8, {number: ("owl", "wren")}))
+    assert news == [("descriptions", {"seq": 8})]
+    described = {group["number"]: group["description"] for group in desk.groups.show_all()["groups"]}
+    assert described == {group_of(desk, "a0"): [], number: ["owl", "wren"]}
 
 
 # ---------------------------------------------------------------------- hints about groups

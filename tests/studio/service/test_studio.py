@@ -56,6 +56,12 @@ def test_answers_about_other_items_with_the_same_ids_are_refused(tmp_path, datab
         store.close()
 
 
+def test_only_the_owner_sees_the_features_which_may_name_a_file(open_studio):
+    desk = open_studio()
+    assert desk.studio.show_me(desk.owner)["project"]["features"] == "2 numbers"
+    assert desk.studio.show_me(desk.person("Ann"))["project"]["features"] == ""
+
+
 def test_a_slow_folder_is_checked_rarely(open_studio, monkeypatch):
     looks, refreshed = [], []
 

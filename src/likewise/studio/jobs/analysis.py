@@ -16,11 +16,13 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from likewise.active import Interview, Key, Pool, Question, check_rows
+from likewise.studio.items import ItemFile
 from likewise.studio.jobs._ledger import CountedReplies, Ledger, SettledReplies, compute_agreement, settle
 from likewise.studio.jobs._progress import ChangeCurve, KeptLabels, advise
 from likewise.studio.records import (
     Conflict,
     Group,
+    GroupDescriptions,
     PeopleAgreement,
     Picture,
     Progress,
@@ -74,6 +76,8 @@ class ProjectAnalysis:
         The settings of the project.
     before : ndarray of shape (n_samples,), optional
         The groups of an earlier picture; groups that persist keep their numbers.
+    items : ItemFile, optional
+        The items, to describe the groups.
 
     Notes
     -----
@@ -101,7 +105,12 @@ class ProjectAnalysis:
     settings: Settings
 
     def __init__(
-        self, X: Any, ids: Sequence[str], settings: Settings, before: npt.NDArray[Any] | None = None
+        self,
+        X: Any,
+        ids: Sequence[str],
+        settings: Settings,
+        before: npt.NDArray[Any] | None = None,
+        items: ItemFile | None = None,
     ) -> None:
         self.X: npt.NDArray[Any] = check_rows(X)
         self.ids, self.settings = list(ids), settings
@@ -118,6 +127,8 @@ class ProjectAnalysis:
         self._queued: dict[Key, QueuedQuestion] = {}
         self._labels: Labels | None = None  # of the last picture
         self._before = before  # groups of an earlier run
+        self._items = items
+        self._described: tuple[Labels, dict[int, tuple[str, ...]]] | None = None
         self._curve, self._kept = ChangeCurve(), KeptLabels()
         self._agreed: dict[bool, tuple[CountedReplies, SettledReplies]] = {}
 
@@ -268,6 +279,17 @@ class ProjectAnalysis:
             seconds=time.perf_counter() - start,
             suspects=suspects,
         )
+
+    def describe_groups(self) -> GroupDescriptions:
+        """Return what sets the groups of the last picture apart; nothing without items or a picture."""
+        if self._items is None or self._labels is None:
+            return GroupDescriptions(self.seq, {})
+        if self._described is None or not np.array_equal(self._described[0], self._labels):
+            from likewise.studio.jobs.descriptions import describe_groups
+
+            phrases = describe_groups(self._items, self._labels, seed=self.settings.seed)
+            self._described = (self._labels, phrases)
+        return GroupDescriptions(self.seq, self._described[1])
 
     def _fit(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
         if len(self.X) < 2:

@@ -189,7 +189,7 @@ def load(folder: Path, settings: Settings) -> ProjectAnalysis:
 
     project = Project.open(folder)
     return ProjectAnalysis(
-        project.load_features(), project.items.get_ids(), settings, project.get_kept_groups()
+        project.load_features(), project.items.get_ids(), settings, project.get_kept_groups(), project.items
     )
 
 
@@ -340,11 +340,15 @@ class Loop:
         if analysis.rough:
             self._mark("picture")
             return
+        self._mark("descriptions")
         if was_rough and self._last.wanted > 0:
             self._mark("questions")  # based on the new picture
         if not self._maps_nearness:
             self._maps_nearness = True
             threading.Thread(target=self._lay_out, args=(analysis,), daemon=True).start()
+
+    def _send_descriptions(self, analysis: ProjectAnalysis) -> None:
+        self._send(analysis.describe_groups())
 
     def _send_agreement(self, analysis: ProjectAnalysis) -> None:
         self._send(analysis.compute_agreement())

@@ -17,7 +17,16 @@ from likewise import __version__
 from likewise._optional import require
 from likewise.exceptions import LikewiseError
 from likewise.studio.exports import Snapshot, build_hints, find_group_names
-from likewise.studio.records import Item, ItemKind, Layout, PeopleAgreement, Picture, Progress, StoredEvent
+from likewise.studio.records import (
+    GroupDescriptions,
+    Item,
+    ItemKind,
+    Layout,
+    PeopleAgreement,
+    Picture,
+    Progress,
+    StoredEvent,
+)
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -45,7 +54,7 @@ class ItemShown(Item):
 
 @dataclass(frozen=True)
 class GroupShown:
-    """A group: its name, its size and some of its items."""
+    """A group: its name, its size, some of its items, and the words or columns that set it apart."""
 
     number: int
     name: str | None
@@ -53,6 +62,7 @@ class GroupShown:
     color: str
     typical: Sequence[ItemShown] = ()
     doubtful: Sequence[ItemShown] = ()
+    description: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -201,6 +211,7 @@ class DerivedResults:
     progress: Progress | None = None
     agreement: PeopleAgreement | None = None
     layout: Layout | None = None
+    descriptions: GroupDescriptions | None = None
 
     @classmethod
     def from_project(
@@ -211,7 +222,9 @@ class DerivedResults:
         from likewise.studio.jobs.layout import compute_near_layout
 
         X = project.load_features()
-        analysis = ProjectAnalysis(X, project.items.get_ids(), project.settings, project.get_kept_groups())
+        analysis = ProjectAnalysis(
+            X, project.items.get_ids(), project.settings, project.get_kept_groups(), project.items
+        )
         analysis.tell(snapshot.events)
         picture = analysis.make_picture()
         if analysis.rough:  # based on a sample of the rows; the next picture uses all
@@ -228,6 +241,7 @@ class DerivedResults:
             progress,
             analysis.compute_agreement(),
             compute_near_layout(X, seed=project.settings.seed),
+            analysis.describe_groups(),
         )
 
 
@@ -258,7 +272,7 @@ def gather(
     picture = derived.picture
     progress = derived.progress or Progress(0, 0, None, None, None, None, False, "")
     agreement = derived.agreement or PeopleAgreement(0, None, None)
-    groups = _make_groups(project, picture, find_group_names(picture, ids, snapshot.get_group_names()))
+    groups = _make_groups(project, derived, find_group_names(picture, ids, snapshot.get_group_names()))
     answers = [event for event in snapshot.events if event.kind == "answer"]
     sections, figures = _make_study(project, snapshot, curves=curves)
     return ReportData(
@@ -319,19 +333,32 @@ def _get_items_shown(project: Project, rows: Sequence[int]) -> tuple[ItemShown, 
     return tuple(found)
 
 
-def _make_groups(project: Project, picture: Picture, names: Mapping[int, str]) -> tuple[GroupShown, ...]:
+def _make_groups(
+    project: Project, derived: DerivedResults, names: Mapping[int, str]
+) -> tuple[GroupShown, ...]:
     from likewise.studio.service._group_pages import get_color
 
+    picture = derived.picture
+    phrases = derived.descriptions.phrases if derived.descriptions is not None else {}
     largest = sorted(picture.groups, key=lambda group: -group.size)[:_MOST_GROUPS]
     found = []
     for group in picture.groups:
-        shown = []
+        shown: list[tuple[ItemShown, ...]] = [(), ()]
         if group in largest:
             first = group.typical[:_TYPICAL]
             unsure = [row for row in group.doubtful if row not in first and picture.doubt[row] > 0]
             shown = [_get_items_shown(project, rows) for rows in (first, unsure[:_DOUBTFUL])]
-        color = get_color(group.number)
-        found.append(GroupShown(group.number, names.get(group.number), group.size, color, *shown))
+        found.append(
+            GroupShown(
+                number=group.number,
+                name=names.get(group.number),
+                size=group.size,
+                color=get_color(group.number),
+                typical=shown[0],
+                doubtful=shown[1],
+                description=phrases.get(group.number, ()),
+            )
+        )
     return tuple(found)
 
 

@@ -83,10 +83,13 @@ def make_data_uri(picture: bytes, media_type: str) -> str:
 # ---------------------------------------------------------------------- rows of the tables, and charts
 
 
-def make_group_rows(data: ReportData) -> list[tuple[str, int, float]]:
-    """Return title, size and share of each group, the largest first."""
+def make_group_rows(data: ReportData) -> list[tuple[Any, ...]]:
+    """Return title, size, share and, if there are any, description of each group, the largest first."""
     ordered = sorted(data.groups, key=lambda group: -group.size)
-    return [(group.title, group.size, group.size / data.n_items) for group in ordered]
+    rows = [(group.title, group.size, group.size / data.n_items) for group in ordered]
+    if not any(group.description for group in ordered):
+        return rows
+    return [(*row, ", ".join(group.description)) for row, group in zip(rows, ordered, strict=True)]
 
 
 def make_time_rows(data: ReportData) -> list[tuple[Any, ...]]:

@@ -141,7 +141,7 @@ def report(studio: TheStudio, owner: Owner) -> Response:
     hub = studio.hub
     if hub.picture is None:
         raise NotFoundError("There are no groups to report on yet.", "They appear soon after the start.")
-    derived = DerivedResults(hub.picture, hub.progress, hub.agreement, hub.layout)
+    derived = DerivedResults(hub.picture, hub.progress, hub.agreement, hub.layout, hub.descriptions)
     data = gather(studio.project, Snapshot.from_store(studio.store), derived, curves=False)
     headers = {"Content-Security-Policy": get_content_security_policy()}
     return Response(make_report(data), media_type="text/html; charset=utf-8", headers=headers)

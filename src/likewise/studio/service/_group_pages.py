@@ -85,7 +85,7 @@ class GroupPages:
         picture = self._hub.picture
         if picture is None:
             return {"seq": 0, "groups": []}
-        names = self._get_names(picture)
+        names, phrases = self._get_names(picture), self._hub.descriptions.phrases
         return {
             "seq": picture.seq,
             "groups": [
@@ -94,6 +94,7 @@ class GroupPages:
                     "name": names.get(group.number),
                     "size": group.size,
                     "color": get_color(group.number),
+                    "description": list(phrases.get(group.number, ())),
                     "typical": self._asking.make_item_views(group.typical[:_SHOWN]),
                     "doubtful": self._asking.make_item_views(group.doubtful[:_SHOWN]),
                 }

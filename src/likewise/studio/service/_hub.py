@@ -11,6 +11,7 @@ from likewise.exceptions import ConflictError, KeyReusedError
 from likewise.studio._stored_events import LiveEventLog, is_informative
 from likewise.studio.records import (
     FromWorker,
+    GroupDescriptions,
     Layout,
     NewEvent,
     PeopleAgreement,
@@ -79,6 +80,7 @@ class Hub:
         self.store = store
         self.log: LiveEventLog = LiveEventLog()
         self.picture: Picture | None = None
+        self.descriptions: GroupDescriptions = GroupDescriptions(0, {})
         self.progress: Progress | None = None
         self.agreement: PeopleAgreement | None = None
         self.layout: Layout | None = None
@@ -177,6 +179,10 @@ class Hub:
             self.trouble = None
             self._keep(message)
             self.emit("picture", {"seq": message.seq})
+        elif isinstance(message, GroupDescriptions):
+            before, self.descriptions = self.descriptions, message
+            if message.phrases != before.phrases:
+                self.emit("descriptions", {"seq": message.seq})
         elif isinstance(message, Progress):
             self.progress = message
             self.emit("progress", {"seq": message.seq})

@@ -177,20 +177,22 @@ class Studio:
     def show_me(self, person: Person) -> MeView:
         """Return what a page shows about the project and the person."""
         project = self.project
-        settings = project.settings
+        settings, described = project.settings, project.described
+        is_owner = person.role == "owner"  # the features may name a file of this machine
         return {
             "person": make_who_view(person),
             "project": {
                 "id": self.id,
                 "title": settings.title,
-                "kind": project.described.kind,
-                "n_items": project.described.n_items,
+                "kind": described.kind,
+                "n_items": described.n_items,
                 "ask": settings.ask,
                 "overlap": settings.overlap,
                 "n_clusters": settings.n_clusters,
                 "discover": settings.discover,
                 "study": self.asking.follows_plan,
-                "notes": list(project.described.notes) if person.role == "owner" else [],
+                "features": described.features if is_owner else "",
+                "notes": list(described.notes) if is_owner else [],
             },
             "version": __version__,
         }

@@ -121,12 +121,13 @@ class UndoneView(TypedDict):
 
 
 class GroupView(TypedDict):
-    """A group with some of its members."""
+    """A group with some of its members; `description` has keywords of texts, or columns of a table."""
 
     number: int
     name: str | None
     size: int
     color: str
+    description: list[str]
     typical: list[ItemView]
     doubtful: list[ItemView]
 
@@ -267,6 +268,7 @@ class ProjectView(TypedDict):
     n_clusters: int | None
     discover: bool
     study: bool
+    features: str
     notes: list[str]
 
 

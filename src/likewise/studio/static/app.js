@@ -16,8 +16,8 @@
  *             api.url("api/items/3/thumb") → full address. All throw ApiError {status, code, message, wayOn}
  *             (status 0: no connection). `String(error)` is a sentence for people.
  *   me        {person: {id, name, role}, project: {title, kind, n_items, ask, …, study}, version}
- *   events    EventTarget; CustomEvents with .detail as the server sent it: "progress", "picture", "layout", "ready",
- *             "trouble"; and from the page: "lost" and "found" (connection), "theme" (light/dark changed)
+ *   events    EventTarget; CustomEvents with .detail as the server sent it: "progress", "picture", "descriptions",
+ *             "layout", "ready", "trouble"; and from the page: "lost" and "found" (connection), "theme" (light/dark changed)
  *   outbox    outbox.post(path, body) → promise of the JSON, for requests that must not get lost: kept on this machine
  *             until the server has them. Used for answers, skips, undos and hints, each with a `key: api.key()`.
  *   keys      keys.use({name: action, …}) → function that removes it; see keys.js

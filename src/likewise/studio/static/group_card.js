@@ -58,6 +58,14 @@ export function nameLine(ctx, group, level, renamed) {
 }
 
 /**
+ * The words or columns that set a group apart, in one line; nothing for pictures and sounds.
+ * @param {Group} group
+ */
+export function descriptionLine(group) {
+  return group.description.length > 0 && h("p", { class: "small group-description", dir: "auto" }, group.description.join(", "));
+}
+
+/**
  * A member of a group, with buttons (keys B and X when focused) for whether it belongs there.
  * @param {Context} ctx
  * @param {Group} group
@@ -125,7 +133,8 @@ export function groupCard(ctx, group, acts) {
   return h("article", { class: "card group-card", "data-number": group.number, "aria-label": groupName(group) },
     h("header", null,
       nameLine(ctx, group, "h2", acts.renamed),
-      h("p", { class: "small muted number" }, count(group.size, "item"))),
+      h("p", { class: "small muted number" }, count(group.size, "item")),
+      descriptionLine(group)),
     members(ctx, group, "typical"),
     members(ctx, group, "doubtful"),
     h("footer", { class: "row spread" },

@@ -1,7 +1,7 @@
 // The groups as a gallery: view, rename and correct them.
 
 import { count, fill, h, openDialog } from "./dom.js";
-import { groupCard, memberTile, nameLine } from "./group_card.js";
+import { descriptionLine, groupCard, memberTile, nameLine } from "./group_card.js";
 import { closeNotice, giveHint, groupName, latest } from "./hints.js";
 import { itemCard } from "./item.js";
 import { swatch } from "./map_legend.js";
@@ -32,6 +32,7 @@ export async function mount(root, ctx) {
   open();
   window.addEventListener("hashchange", open, { signal });
   ctx.events.addEventListener("picture", () => page?.update(), { signal });
+  ctx.events.addEventListener("descriptions", () => page?.update(), { signal });
   ctx.events.addEventListener("found", () => page?.update(), { signal });
   ctx.events.addEventListener("theme", () => page?.update(), { signal });
   return () => {
@@ -185,7 +186,7 @@ class OneGroup {
       }
       if (!this.head.querySelector(".editing")) {
         const held = focusName();
-        fill(this.head, nameLine(this.ctx, this.group, "h1", () => this.update()), h("p", { class: "muted number" }, count(this.group.size, "item")));
+        fill(this.head, nameLine(this.ctx, this.group, "h1", () => this.update()), h("p", { class: "muted number" }, count(this.group.size, "item")), descriptionLine(this.group));
         giveFocus(this.head, held);
       }
       if (this.seq < 0) this.#restart();

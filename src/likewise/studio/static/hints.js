@@ -10,6 +10,7 @@ import { h } from "./dom.js";
  * @property {string | null} name
  * @property {number} size
  * @property {string | null} color
+ * @property {string[]} description  keywords of texts, or columns of a table
  * @property {Item[]} typical
  * @property {Item[]} doubtful
  */

@@ -41,7 +41,7 @@ export async function mount(root, ctx) {
   const agreement = h("div", null);
   fill(root, h("section", { class: "view" }, h("h1", null, "People and results"),
     h("div", { class: "people-part" }, agreement, table, form(ctx, () => update()), explained()),
-    results(ctx)));
+    data(ctx), results(ctx)));
   const update = latest(async () => {
     try {
       const got = await ctx.api.get("api/people");
@@ -201,6 +201,17 @@ function form(ctx, update) {
   } } },
   h("div", { class: "field" }, h("label", { for: "new-name" }, "Name of new person"), name),
   h("div", { class: "field" }, h("label", { for: "new-role" }, "Role"), role), add);
+}
+
+/**
+ * What the items are, which features describe them, and notes on how they were read.
+ * @param {Context} ctx
+ */
+function data(ctx) {
+  const { kind, n_items, features, notes = [] } = ctx.me.project;
+  return h("section", { class: "people-part", "aria-label": "Data" }, h("h2", null, "Data"),
+    h("p", { class: "project-features" }, count(n_items, kind === "image" ? "picture" : kind), features ? `, described by ${features}.` : "."),
+    notes.length > 0 && h("ul", { class: "small muted" }, ...notes.map((note) => h("li", null, note))));
 }
 
 /** @param {Context} ctx */

@@ -90,7 +90,7 @@
  * @typedef {object} Me
  * @property {{id: number, name: string, role: "owner" | "annotator"}} person
  * @property {{title: string, kind: string, n_items: number, ask: string, overlap: number,
- *             n_clusters: number | null, discover: boolean, study: boolean, notes?: string[], id?: string}} project
+ *             n_clusters: number | null, discover: boolean, study: boolean, features?: string, notes?: string[], id?: string}} project
  * @property {string} version
  */
 

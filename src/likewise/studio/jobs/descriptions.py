@@ -1,0 +1,145 @@
+"""Describe the groups of a picture: the words or the columns that set each of them apart."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._words import truncate
+from likewise.evaluation import describe_clusters
+from likewise.studio.items import ItemFile
+from likewise.tables import is_plain_number
+
+FloatArray = npt.NDArray[np.float64]
+_MOST_GROUPS = 200  # further groups, the smallest, are not described
+_MOST_ITEMS = 5_000
+_MOST_CELLS = 250_000
+_LEAST = 10  # items per group, even if there are more than `_MOST_ITEMS` then
+_MOST_CHARACTERS = 1_000  # of each text
+_N_KEYWORDS, _N_COLUMNS = 5, 3
+_MOST_LEVELS = 20  # of a category
+_LONGEST = 40  # characters of the name of a column, or of a level
+
+
+def describe_groups(
+    items: ItemFile, labels: npt.NDArray[np.int32], *, seed: int = 0
+) -> dict[int, tuple[str, ...]]:
+    """Return phrases that describe each group, the most distinctive first.
+
+    Texts are described by up to five keywords, such as "card". Rows of a table are described by up to three
+    columns, such as "price 3.5 (others 1.2)" or "colour red 90 % (others 20 %)". Pictures and sounds are not
+    described: their typical members are shown instead. See :func:`likewise.evaluation.describe_clusters`.
+
+    The time does not grow with the number of items. With more than 5,000 items, or more than 250,000 cells,
+    an equal number of members of each group is drawn at random, at least ten if the group has them. The
+    first 1,000 characters of each text are used, and the 200 largest groups are described.
+
+    Parameters
+    ----------
+    items : ItemFile
+        The items.
+    labels : ndarray of shape (n_items,)
+        The group of each item.
+    seed : int, default=0
+        Seed of the sample.
+
+    Returns
+    -------
+    dict of int to tuple of str
+        The phrases of each group for which there are any; empty if there is only one group.
+    """
+    first = items.get(0)
+    if first.kind == "text":
+        rows = _sample_members(labels, _MOST_ITEMS, seed)
+        texts = [(item.text or "")[:_MOST_CHARACTERS] for item in items.get_items(rows.tolist())]
+        # Only the keywords are used, for which the features do not matter.
+        found = describe_clusters(
+            np.zeros((len(rows), 1)), labels[rows], texts=texts, n_keywords=_N_KEYWORDS, n_rows=0
+        )
+        return {one.cluster: one.keywords for one in found if one.keywords}
+    if first.kind == "row" and first.cells:
+        most = min(_MOST_ITEMS, _MOST_CELLS // len(first.cells))
+        rows = _sample_members(labels, most, seed)
+        cells = [dict(item.cells) for item in items.get_items(rows.tolist())]
+        columns = {name: [row.get(name, "") for row in cells] for name, _ in first.cells}
+        return _describe_by_columns(columns, labels[rows])
+    return {}
+
+
+def _sample_members(labels: npt.NDArray[np.int32], most: int, seed: int) -> npt.NDArray[np.intp]:
+    """Return rows in ascending order: all members of the largest groups, or a sample of each group."""
+    shuffled = np.random.default_rng(seed).permutation(len(labels))
+    shuffled = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    starts = np.unique(labels[shuffled], return_index=True)[1]
+    groups = sorted(np.split(shuffled, starts[1:]), key=len, reverse=True)[:_MOST_GROUPS]
+    if sum(map(len, groups)) > most:
+        share = max(most // len(groups), _LEAST)
+        groups = [group[:share] for group in groups]
+    return np.sort(np.concatenate(groups))
+
+
+# ---------------------------------------------------------------------- columns
+
+
+def _describe_by_columns(
+    columns: Mapping[str, Sequence[str]], labels: npt.NDArray[np.int32]
+) -> dict[int, tuple[str, ...]]:
+    parts: list[tuple[str, str | None, FloatArray]] = []  # column, level of a category, values
+    for name, cells in columns.items():
+        parts += [(name, level, values) for level, values in _read_column(cells)]
+    if not parts:
+        return {}
+    values = np.column_stack([part[2] for part in parts])
+    described = describe_clusters(
+        values, labels, feature_names=[str(j) for j in range(len(parts))], n_columns=len(parts), n_rows=0
+    )
+    found = {}
+    for one in described:
+        phrases: dict[str, str] = {}
+        # Of two levels, which differ equally, the more frequent one in the group is shown.
+        for column in sorted(one.columns, key=lambda c: (-round(abs(c.difference), 9), -c.difference)):
+            name, level, numbers = parts[int(column.name)]
+            if name not in phrases and len(phrases) < _N_COLUMNS:
+                means = column.mean, column.mean_elsewhere
+                phrases[name] = _format_phrase(name, level, *means, float(np.ptp(numbers)))
+        if phrases:
+            found[one.cluster] = tuple(phrases.values())
+    return found
+
+
+def _read_column(cells: Sequence[str]) -> list[tuple[str | None, FloatArray]]:
+    """Return a column as numbers, or as one indicator per level of a category.
+
+    A column in which nine of ten cells that are not empty are numbers is one of numbers; the mean replaces
+    other cells. A column with more than 20 levels, such as a name, is left out.
+    """
+    known = [cell for cell in cells if cell.strip()]
+    numbers = np.array([float(cell) if is_plain_number(cell) else math.nan for cell in cells])
+    is_number = np.isfinite(numbers)
+    if known and is_number.sum() >= 0.9 * len(known):
+        return [(None, np.where(is_number, numbers, numbers[is_number].mean()))]
+    levels = Counter(cell.strip() for cell in known)
+    if not levels or len(levels) > _MOST_LEVELS:
+        return []
+    stripped = [cell.strip() for cell in cells]
+    return [(level, np.array([float(cell == level) for cell in stripped])) for level in levels]
+
+
+def _format_phrase(name: str, level: str | None, mean: float, elsewhere: float, spread: float) -> str:
+    """Return a column and its means as a phrase.
+
+    >>> _format_phrase("price", None, 3.512, 1.2, 4.0), _format_phrase("colour", "red", 0.9, 0.2, 1.0)
+    ('price 3.51 (others 1.20)', 'colour red 90 % (others 20 %)')
+    """
+    if level is not None:
+        start = f"{truncate(name, _LONGEST)} {truncate(level, _LONGEST)}"
+        return f"{start} {mean * 100:.0f} % (others {elsewhere * 100:.0f} %)"
+    start = truncate(name, _LONGEST)
+    if 1e-4 <= spread < 1e6:  # three significant digits of the range
+        digits = max(2 - math.floor(math.log10(spread)), 0)
+        return f"{start} {mean:.{digits}f} (others {elsewhere:.{digits}f})"
+    return f"{start} {mean:.3g} (others {elsewhere:.3g})"
