@@ -12,15 +12,17 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from likewise.exceptions import MediaError, NotAFileError, OutsideFolderError, PictureError, SoundError
-from likewise.features import Wave, log_mel, read_picture, read_wave
 from likewise.studio.data_files import FIRST, detect_content_type, open_beneath
 from likewise.studio.project import Project
 from likewise.studio.records import Item
+
+if TYPE_CHECKING:  # the server imports this module and must start before scikit-learn is imported
+    from likewise.features import Wave
 
 SIDE = 512  # pixels
 _WIDE, _HIGH, _DEEP = 640, 128, 70.0  # of a spectrogram: pixels, and dynamic range in decibels
@@ -194,6 +196,8 @@ def _get_cached(project: Project, what: str, media: Media, make: Callable[[], by
 def _make_small(media: Media, side: int, name: str) -> bytes:
     from PIL import features
 
+    from likewise.features import read_picture
+
     try:
         image = read_picture(media.file, side=side)
     except PictureError as error:
@@ -211,6 +215,8 @@ def _make_small(media: Media, side: int, name: str) -> bytes:
 def _draw_spectrogram(media: Media, name: str) -> bytes:
     from PIL import Image
 
+    from likewise.features import read_wave
+
     try:
         sound = read_wave(media.file, most_seconds=_LONGEST)
     except SoundError as error:
@@ -224,6 +230,8 @@ def _draw_spectrogram(media: Media, name: str) -> bytes:
 
 def _compute_pixels(sound: Wave) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Return the brightness by pitch (highest first) and time."""
+    from likewise.features import log_mel
+
     bands = log_mel(sound, n_bands=_HIGH)
     if len(bands) > _WIDE:  # several windows per pixel: the loudest, which keeps short clicks visible
         bands = np.maximum.reduceat(bands, np.arange(_WIDE) * len(bands) // _WIDE, axis=0)

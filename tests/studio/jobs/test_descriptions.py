@@ -65,6 +65,16 @@ def test_columns_of_numbers_and_categories_with_their_means(write):
     assert found[1] == ("plan team 94 % (others 0 %)", "cm 10.1 (others 4.1)")
 
 
+def test_of_many_columns_only_those_beyond_noise_are_shown(write):
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(60, 300))
+    noise[:30, 7] += 3
+    rows = [{f"c{j}": f"{value:.3f}" for j, value in enumerate(row)} for row in noise]
+    found = describe_groups(write(rows, "row"), groups(*[0] * 30, *[1] * 30))
+    assert [len(phrases) for phrases in found.values()] == [1, 1]
+    assert all(phrases[0].startswith("c7 ") for phrases in found.values())
+
+
 @pytest.mark.parametrize(
     ("given", "kind", "labels"),
     [

@@ -33,6 +33,7 @@ def describe_groups(
     Texts are described by up to five keywords, such as "card". Rows of a table are described by up to three
     columns, such as "price 3.5 (others 1.2)" or "colour red 90 % (others 20 %)". Pictures and sounds are not
     described: their typical members are shown instead. See :func:`likewise.evaluation.describe_clusters`.
+    A column whose difference could be chance, given the number of columns and of members, is left out.
 
     The time does not grow with the number of items. With more than 5,000 items, or more than 250,000 cells,
     an equal number of members of each group is drawn at random, at least ten if the group has them. The
@@ -99,11 +100,14 @@ def _describe_by_columns(
     )
     found = {}
     for one in described:
+        # About the largest difference that as many columns of noise would show in a group of this size.
+        error = math.sqrt(1 / one.size + 1 / (len(labels) - one.size))
+        noise = error * math.sqrt(2 * math.log(max(len(parts), 2)))
         phrases: dict[str, str] = {}
         # Of two levels, which differ equally, the more frequent one in the group is shown.
         for column in sorted(one.columns, key=lambda c: (-round(abs(c.difference), 9), -c.difference)):
             name, level, numbers = parts[int(column.name)]
-            if name not in phrases and len(phrases) < _N_COLUMNS:
+            if abs(column.difference) > noise and name not in phrases and len(phrases) < _N_COLUMNS:
                 means = column.mean, column.mean_elsewhere
                 phrases[name] = _format_phrase(name, level, *means, float(np.ptp(numbers)))
         if phrases:
