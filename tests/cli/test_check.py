@@ -113,7 +113,7 @@ def test_bad_hints(run, files, hints, message):
 
 def test_bad_data_and_bad_usage(run, files):
     assert "there is no file 'no.csv'." in run("check", "hints.csv", "no.csv", code=1).stderr
-    assert "is a folder" in run("check", "hints.csv", files, code=1).stderr
+    assert "no pictures or sounds" in run("check", "hints.csv", files, code=1).stderr
     assert "did you mean 'name'?" in run("check", "hints.csv", "data.csv", "--id", "nme", code=2).stderr
     run("check", "hints.csv", code=2)
 

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from likewise.cli._report import describe_clusters, format_contents
+from likewise.cli._report import format_contents, list_contents
 from likewise.supervision import RowIds
 from likewise.tables import DataTable
 
 
 class Labelled:
     """A model that says nothing but labels."""
+
+    labels_ = None
 
 
 class Sure(Labelled):
@@ -29,7 +31,9 @@ def contents_of(X, labels, model=None):
     X = np.array(X, dtype=float)
     names = tuple("xyzuvw"[: X.shape[1]])
     table = DataTable(RowIds.from_ids([f"r{i}" for i in range(len(X))]), X, names)
-    return describe_clusters(model or Labelled(), X, table, np.array(labels))
+    model = model or Labelled()
+    model.labels_ = np.array(labels)
+    return list_contents(model, X, table)
 
 
 def lines_of(X, labels):

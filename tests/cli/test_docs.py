@@ -23,7 +23,7 @@ def test_the_page_works_from_top_to_bottom(run, tmp_path, monkeypatch):
             command, _, code = line.removeprefix("$ likewise ").partition("# exit ")
             run(*shlex.split(command), code=int(code or 0))
             n_commands += 1
-    assert n_commands == 23
+    assert n_commands == 27
     assert (tmp_path / "clusters.png").exists()
     assert (tmp_path / "bags.png").exists()
 

@@ -51,7 +51,7 @@ def items(world, tmp_path):
     return tmp_path
 
 
-BASE = ("hierarchy", "items.csv", "--labels", "tags.csv", "--text", "description")
+BASE = ("hierarchy", "items.csv", "--labels", "tags.csv", "--text", "description", "--features-from", "words")
 
 
 def parents_in(document):
@@ -68,7 +68,7 @@ def test_the_command_of_the_issue(run, items, world):
     result = run(*BASE, "--out", "tree.json", "--plot", "tree.png", "--suggest", "suggestions.csv")
     assert f"{N} rows, 6 labels, {len(world['tags'])} tags" in result.stdout
     assert "one tag per line in 'label', ids in 'id'" in result.stdout
-    assert "learned from 12 words in 'description'" in result.stdout
+    assert "learned from 12 words of 'description'" in result.stdout
     assert "rows are named by 'id'" in result.stdout
     assert re.search(r"missing rate about 0\.[12]\d", result.stdout)
     assert "note: not used: price." in result.stderr
@@ -261,14 +261,15 @@ def test_embeddings_columns_and_text(run, items, world):
     one = json.loads(run(*base, "--features", "e.npy").stdout)
     assert one["features"] == ["3 numbers per row from e.npy"]
     assert any("not used: description, price" in note for note in one["notes"])
-    both = json.loads(run(*base, "--features", "price,e.npy", "--text", "description").stdout)
+    words = ("--text", "description", "--features-from", "words")
+    both = json.loads(run(*base, "--features", "price,e.npy", *words).stdout)
     assert both["n_features"] == 1 + 3 + 12
     assert both["notes"] == []
     numbers = json.loads(run(*base, "--drop", "description", "--standardize").stdout)
     assert numbers["features"] == ["1 column(s) of numbers"]
-    two = json.loads(run(*base, "--text", "description", "--text", "price", "--components", 4).stdout)
+    two = json.loads(run(*base, *words, "--text", "price", "--components", 4).stdout)
     assert two["n_features"] == 4
-    assert re.fullmatch(r"4 components of [\d,]+ words in 'description' and 'price'", two["features"][0])
+    assert re.fullmatch(r"4 components of [\d,]+ words of 'description' and 'price'", two["features"][0])
 
 
 def test_labels_in_columns_of_the_data(run, tmp_path, world):
@@ -390,7 +391,7 @@ def test_text_that_is_not_there(run, items):
     (items / "items.csv").write_text("\n".join(empty).replace(",,", ",- ?,") + "\n")
     assert "no cell of 'description' contains a word" in run_refused(run)
     (items / "items.csv").write_text("\n".join([*lines[:-3], *empty[-3:]]) + "\n")
-    assert "3 row(s) have no text in 'description'" in run(*BASE).stderr
+    assert "3 rows have no text in 'description'" in run(*BASE).stderr
 
 
 def test_wrong_encodings_name_the_right_option(run, items):

@@ -205,7 +205,8 @@ def test_files_of_features_are_recognised_by_their_names(tmp_path):
 def test_blocks_stand_side_by_side(tmp_path):
     np.save(tmp_path / "e.npy", np.array([[3.0, 0.0], [3.0, 4.0], [3.0, 2.0]]))
     path = str(tmp_path / "e.npy")
-    found = build_items(raw_of(ITEMS), features=("x", path), id="id", text=("text",), drop=("note",), seed=0)
+    roles = {"id": "id", "text": ("text",), "drop": ("note",)}
+    found = build_items(raw_of(ITEMS), features=("x", path), **roles, method="words", seed=0)
     assert found.X.shape == (3, 1 + 2 + 4)
     assert found.X[:, 0].tolist() == [1, 2, 4]
     assert found.X[:, 1:3].var(axis=0).mean() == pytest.approx(1)
@@ -214,17 +215,17 @@ def test_blocks_stand_side_by_side(tmp_path):
     assert found.descriptions == (
         "1 column(s) of numbers",
         f"2 numbers per row from {path}",
-        "4 words in 'text'",
+        "4 words of 'text'",
     )
     assert found.notes == ()
 
 
 def test_few_components_of_many_words_do_not_depend_on_chance():
-    wanted = {"id": "id", "text": ("text", "note"), "components": 2, "seed": 5}
+    wanted = {"id": "id", "text": ("text", "note"), "components": 2, "method": "words", "seed": 5}
     one, two = (build_items(raw_of(ITEMS), **wanted) for _ in range(2))
     assert one.X.shape == (3, 2)
     np.testing.assert_array_equal(one.X, two.X)
-    assert one.descriptions == ("2 components of 4 words in 'text' and 'note'",)
+    assert one.descriptions == ("2 components of 4 words of 'text' and 'note'",)
     assert one.notes == ("not used: x. Give columns of numbers with --features, text with --text.",)
 
 

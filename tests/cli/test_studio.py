@@ -222,7 +222,8 @@ def test_refusals_say_a_way_on_and_leave_nothing_behind(run, data, served, words
     assert output in result.stderr
     assert result.stdout == ""
     assert not served
-    assert not list(data.rglob("*.likewise")) + list(data.rglob(".*.part"))
+    left = [*data.rglob("*.likewise"), *data.rglob(".*.part")]
+    assert [path for path in left if path.name != ".likewise"] == []  # computed features may be used again
 
 
 def test_one_item_is_not_enough(run, tmp_path, served):
@@ -345,7 +346,7 @@ def test_a_database_is_for_one_project_and_takes_a_lost_one_back(run, data, serv
 
 
 def test_a_study_knows_its_classes_and_tells_none_by_the_order_of_rows(tmp_path):
-    from likewise.cli._studio_data import SourceData
+    from likewise.cli._items import SourceData
     from likewise.cli.studio import _shuffle_items
     from likewise.studio.records import Described, Item
 

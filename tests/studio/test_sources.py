@@ -8,7 +8,7 @@ import pytest
 import soundfile
 from PIL import Image
 
-from likewise.cli._studio_data import read_source
+from likewise.cli._items import read_source
 from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.studio.media import open_media
 from likewise.studio.project import Project, get_default_folder
@@ -221,7 +221,7 @@ def test_texts_of_a_table(table):
     assert items[0].kind == "text"
     assert items[0].text == items[0].title == "birds sing loud"
     assert items[0].cells == (("kind", "a"), ("size", "1"))
-    assert "words in 'text'" in data.described.features
+    assert "of 'text'" in data.described.features
     both = next(iter(read_source(table, text=("text", "kind")).items))
     assert both.text == "birds sing loud\n\na"
     assert both.id == "0"
@@ -255,9 +255,9 @@ def test_rows_whose_file_is_missing_broken_or_not_named_are_left_out(table):
     assert [item.id for item in data.items] == ["x1", "x3"]
     assert [item.row for item in data.items] == [0, 1]
     assert data.X.shape[0] == 2
-    assert data.notes[0] == "1 row(s) are left out because their 'file' is empty."
+    assert data.notes[0] == "1 row without a file in 'file' is left out: x4."
     assert "2 file(s) cannot be read and are left out: p/1.png (it is not" in data.notes[1]
-    assert "p/gone.png (it cannot be opened (No such file" in data.notes[1]
+    assert "p/gone.png (there is no such file)" in data.notes[1]
 
 
 def test_without_ids_the_rows_keep_their_numbers(table):

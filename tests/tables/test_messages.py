@@ -200,7 +200,7 @@ def read_bare_data(path):
 
 
 def read_studio_data(path):
-    from likewise.cli._studio_data import read_source
+    from likewise.cli._items import read_source
 
     read = read_source(path, id_column=None if path.endswith(".npy") else "id")
     return np.asarray(read.X).round(6).tolist(), [item.id for item in read.items], read.described.notes

@@ -22,6 +22,7 @@ from __future__ import annotations
 import codecs
 import csv
 import difflib
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -33,8 +34,9 @@ import click
 from likewise.exceptions import FileFormatError, render
 
 if TYPE_CHECKING:
+    from likewise.cli._items import SourceData
     from likewise.supervision import RowIds, Supervision
-    from likewise.tables import ColumnRoles, RawTable
+    from likewise.tables import ColumnRoles, DataTable, RawTable
 
 Options = TypeVar("Options")
 
@@ -151,6 +153,39 @@ def _collect(options: type[Options], values: dict[str, Any]) -> Options:
     )
 
 
+# ---------------------------------------------------------------------- where features come from
+
+# The methods of text, image and sound features, by the kind of items that they fit. They are listed here
+# because the features import NumPy, which the help does without.
+FEATURE_METHODS = {
+    "text": ("words", "wordllama", "minilm", "minilm+wordllama"),
+    "image": ("efficientnet", "hog", "pixels"),
+    "sound": ("mel", "speech", "birdnet"),
+}
+
+
+def embeddings() -> Any:
+    """Declare a field as the option ``--embeddings``."""
+    return path(
+        "--embeddings",
+        metavar="FILE",
+        help="Use the numbers in this .npy or .parquet file as features: one row for each row of DATA, in "
+        "the same order.",
+    )
+
+
+def features_from(kinds: Sequence[str] = tuple(FEATURE_METHODS)) -> Any:
+    """Declare a field as the option ``--features-from``, for some kinds of items."""
+    names = "; ".join(f"{kind}: {', '.join(FEATURE_METHODS[kind])}" for kind in kinds)
+    return choice(
+        "--features-from",
+        values=["auto", *(name for kind in kinds for name in FEATURE_METHODS[kind])],
+        default="auto",
+        metavar="NAME",
+        help=f"How features are computed ({names}). auto is the best that is installed; see likewise models.",
+    )
+
+
 # ---------------------------------------------------------------------- values
 
 
@@ -206,12 +241,28 @@ class DataOptions:
         help="The column of ids by which hints refer to rows. Without it, rows are numbered 0, 1, 2 and so "
         "on; the header is not counted.",
     )
+    text: tuple[str, ...] = column(
+        "--text", multiple=True, help="Compare the texts in this column; may be given several times."
+    )
+    image: str | None = column(
+        "--image", help="Compare the pictures whose paths, relative to DATA, are in this column."
+    )
+    audio: str | None = column(
+        "--audio", help="Compare the sounds whose paths, relative to DATA, are in this column."
+    )
+    embeddings: str | None = embeddings()
+    features_from: str = features_from()
     features: tuple[str, ...] | None = columns(
         "--features", help="The columns to use; by default all others."
     )
     drop: tuple[str, ...] | None = columns("--drop", help="Columns to leave out.")
     no_header: bool = flag("--no-header", help="The CSV file has no header; columns are f0, f1 and so on.")
     encoding: str = encoding_option("--encoding", "Encoding of a CSV DATA file.")
+
+    def has_items(self, path: str) -> bool:
+        """Return True if features are computed from texts or files, or read from a file of their own."""
+        given = self.text or self.image or self.audio or self.embeddings or self.features_from != "auto"
+        return bool(given) or os.path.isdir(path)
 
     def make_roles(self, **roles: Any) -> ColumnRoles:
         """Return the column roles of these options; `roles` are further roles."""
@@ -225,16 +276,64 @@ class DataOptions:
 
         return read_columns(path, header=not self.no_header, encoding=self.encoding)
 
+    def read_table(
+        self, path: str, *, seed: int = 0, progress: Callable[[int, int], None] | None = None, **roles: Any
+    ) -> DataTable:
+        """Read the rows: columns of numbers, or features of texts, pictures or sounds.
+
+        `seed` and `progress` are for features that are computed; `roles` are further roles of columns.
+        """
+        if self.has_items(path):
+            return self.read_source(path, seed=seed, progress=progress, **roles).make_table()
+        from likewise.tables import ColumnRoles, make_table, read_columns
+
+        raw = read_columns(path, header=not self.no_header, encoding=self.encoding)
+        return make_table(raw, ColumnRoles(self.id_column, self.features, self.drop or (), **roles))
+
+    def read_source(
+        self, path: str, *, seed: int = 0, progress: Callable[[int, int], None] | None = None, **roles: Any
+    ) -> SourceData:
+        """Read texts, pictures, sounds or embeddings; see `has_items` and `read_table`."""
+        from likewise.cli._items import read_source
+
+        if self.features is not None:
+            raise click.UsageError(
+                "--features chooses columns of numbers, and --text, --image, --audio, --embeddings and "
+                "folders have features of their own; leave --features out."
+            )
+        return read_source(
+            path,
+            progress,
+            text=[name for value in self.text for name in parse_names(value)],
+            image=self.image,
+            audio=self.audio,
+            id_column=self.id_column,
+            features=self.embeddings,
+            features_option="--embeddings",
+            drop=self.drop or (),
+            no_header=self.no_header,
+            encoding=self.encoding,
+            method=self.features_from,
+            seed=seed,
+            classes_of_folders=False,
+            **roles,
+        )
+
     def format_options(self, *, standardize: bool) -> list[str]:
         """Return the options with which another command reads DATA in the same way."""
         words: list[str] = []
         for name, value in (
             ("--id", self.id_column),
+            *(("--text", name) for name in self.text),
+            ("--image", self.image),
+            ("--audio", self.audio),
+            ("--embeddings", self.embeddings),
+            ("--features-from", None if self.features_from == "auto" else self.features_from),
             ("--features", _format_names(self.features)),
             ("--drop", _format_names(self.drop)),
-            ("--encoding", self.encoding),
+            ("--encoding", None if self.encoding == "utf-8" else self.encoding),
         ):
-            words += [] if value in (None, "utf-8") else [name, value]
+            words += [] if value is None else [name, value]
         return words + ["--no-header"] * self.no_header + ["--standardize"] * standardize
 
 

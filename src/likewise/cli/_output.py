@@ -128,6 +128,12 @@ def print_json(document: dict[str, Any]) -> None:
     write_stdout(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
+def print_features(description: str | None) -> None:
+    """Print on stderr which features are used, if they are not the columns of a table."""
+    if description is not None:
+        make_console().print(f"features    {description}")
+
+
 def print_notes(notes: Iterable[str], wrote: Iterable[str | Path] = ()) -> None:
     """Print notes and the names of the written files on stderr."""
     stderr = make_console()
@@ -177,6 +183,16 @@ class Step(Protocol):
 
     def __call__(self, name: str, *, within: bool = False) -> None:
         """Show the step."""
+
+
+@contextmanager
+def show_count(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function to call with the number of things done and of all; a terminal shows both."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda n_done, n_all: None
+        return
+    with make_console().status(f"{what} …") as status:
+        yield lambda n_done, n_all: status.update(f"{what} … {n_done:,} of {n_all:,}")
 
 
 @contextmanager
@@ -265,14 +281,16 @@ def check_files(
     plot: str | None,
     *,
     as_json: bool,
+    data: str | None = None,
     folders: Iterable[str] = (),
 ) -> None:
     """Raise an error, before any work, if a file cannot be read or written.
 
     `tables` are the tables to write, by option; `as_json` says whether a JSON document is written to stdout;
-    `folders` are read, too, but not checked here.
+    `data` is another input, which may be a folder; `folders` are read, too, but not checked here.
     """
-    check_inputs(*inputs)
+    check_inputs(*inputs, data=data)
+    inputs = inputs if data is None else [data, *inputs]
     outputs = {option: path for option, path in (*tables.items(), ("--plot", plot)) if path is not None}
     if outputs:
         check_distinct(outputs, [*inputs, *folders], as_json=as_json)
@@ -294,10 +312,10 @@ def find_free_name(name: str) -> str:
     return str(path)
 
 
-def check_inputs(*paths: str) -> None:
-    """Raise an error, before anything is imported, if a file does not exist."""
-    for path in paths:
-        if path != STDOUT:
+def check_inputs(*paths: str | None, data: str | None = None) -> None:
+    """Raise an error, before anything is imported, if a file does not exist; `data` may be a folder."""
+    for path in (data, *paths):
+        if path is not None and path != STDOUT and not (path is data and os.path.isdir(path)):
             with open(path, "rb"):
                 pass
 

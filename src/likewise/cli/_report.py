@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from sklearn.metrics.pairwise import euclidean_distances
 
 from likewise._words import format_count, format_some, truncate
 from likewise.cli._bag_report import BagReport
@@ -20,11 +18,12 @@ from likewise.evaluation import (
     Satisfaction,
     Scores,
     TripletSatisfaction,
+    describe_clusters,
     scores,
     triplet_satisfaction,
 )
 from likewise.supervision import Bags, RowIds, Supervision
-from likewise.tables import DataTable, standardize_columns
+from likewise.tables import DataTable
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -32,11 +31,9 @@ IntArray = npt.NDArray[np.int64]
 # The attributes in which methods store the value of their objective.
 _OBJECTIVES = ("objective_", "inertia_", "lower_bound_")
 _BAR = 24
-_N_COLUMNS = 3
-_N_ROWS = 3
 _MOST_CLUSTERS = 8  # maximum number of clusters with contents in the printed summary
 _LONGEST_ID = 30
-_APART = 0.5  # minimum difference of a column's mean, in standard deviations, to distinguish a cluster
+_LONGEST_TEXT = 60
 _INDENT = " " * 12
 _NO_TRIPLETS = TripletSatisfaction(0, 0, np.empty(0, dtype=np.int64))
 
@@ -72,15 +69,15 @@ class Report:
         hints: Supervision,
         truth: str | None,
         bags: Bags | None = None,
-        X: FloatArray | None = None,
+        contents: list[dict[str, Any]] | None = None,
         *,
         labels: IntArray | None = None,
         counts: IntArray | None = None,
     ) -> Report:
         """Summarise a fitted estimator; `bags` are the original bags, which `hints` may contain as links.
 
-        With the training rows `X`, the report describes each cluster. If not all rows are in memory, `labels`
-        are those of the hinted rows, which are in `table`, and `counts` are the sizes of the clusters.
+        `contents` are those of each cluster; see `list_contents`. If not all rows are in memory, `labels` are
+        those of the hinted rows, which are in `table`, and `counts` are the sizes of the clusters.
         """
         labels = np.asarray(model.labels_ if labels is None else labels, dtype=np.int64)
         objective = next(
@@ -105,7 +102,7 @@ class Report:
             strayed=find_strayed_rows(labels, hints.label_codes) if "labels" in hints.kinds else (),
             scores={} if truth is None else compute_scores(table.kept[truth], labels, hints.touched),
             bags=None if bags is None else BagReport(bags, labels, table.ids, model.n_clusters, by_cluster),
-            contents=None if X is None else describe_clusters(model, X, table, labels),
+            contents=contents,
         )
 
     def find_violated_links(self) -> list[dict[str, str]]:
@@ -131,6 +128,7 @@ class Report:
         return {
             "rows": int(self.counts.sum()),
             "features": list(self.table.feature_names),
+            "feature_description": self.table.description,
             "dropped": list(self.table.dropped),
             "method": self.method,
             "n_clusters": self.n_clusters,
@@ -167,14 +165,16 @@ class Report:
         """Return the summary, line by line."""
         table, n_iter, hints = self.table, self.n_iter, self.hints
         dropped = f" (left out: {format_some(list(table.dropped), SHOWN)})" if table.dropped else ""
+        numbers = {"row": int(hints.touched.sum()), "feature": len(table.feature_names)}
+        numbers |= {"cluster": self.n_clusters, "iteration": n_iter}
+        counts = {noun: f"{n:,} {noun}{'' if n == 1 else 's'}" for noun, n in numbers.items()}
         about = "; ".join(part.summary() for part in hints._parts.values()) or "none"
-        about += f", about {format_count(int(hints.touched.sum()), 'row')}" if hints.kinds else ""
-        features = format_count(len(table.feature_names), "feature")
+        about += f", about {counts['row']}" if hints.kinds else ""
         lines = [
-            f"rows        {self.counts.sum():,}, {features}{dropped}",
+            f"rows        {self.counts.sum():,}, {counts['feature']}{dropped}",
+            *([] if table.description is None else [f"features    {table.description}"]),
             f"hints       {about}",
-            f"method      {self.method}, {format_count(self.n_clusters, 'cluster')}, "
-            f"{format_count(n_iter, 'iteration')}",
+            f"method      {self.method}, {counts['cluster']}, {counts['iteration']}",
         ]
         for c, size in enumerate(self.counts.tolist()):
             bar = "█" * round(_BAR * size / self.counts.max())
@@ -269,53 +269,28 @@ def compute_scores(
 # ---------------------------------------------------------------------- contents of clusters
 
 
-def describe_clusters(model: Any, X: FloatArray, table: DataTable, labels: IntArray) -> list[dict[str, Any]]:
-    """Describe each cluster: its distinguishing columns, typical rows and uncertain rows, by their ids.
-
-    The columns are those whose mean differs by half a standard deviation, the most different first. The
-    typical rows are nearest to its mean, with standardised columns; the doubtful ones are the least certain
-    of the remaining rows. Uncertainty comes from the model's probabilities or distances to centres if it has
-    them; otherwise from the distances to the means of the clusters, in the embedding if there is one.
+def list_contents(model: Any, X: FloatArray, table: DataTable) -> list[dict[str, Any]]:
+    """Describe each cluster as plain values, with the ids of its typical and doubtful rows.
 
     `X` are the training rows of the fitted model, and `table` the same rows in the units of the file.
-    Clusters without rows are left out; the list is empty if fewer than two have rows.
+    Columns are described if they are those of the file, and keywords if there are texts. Clusters without
+    rows are left out; the list is empty if fewer than two have rows.
     """
-    counts = np.bincount(labels)
-    found = np.flatnonzero(counts)
-    if len(found) < 2:
-        return []
-    ids, rows = table.ids, standardize_columns(table.X)
-    means, raw_means = _compute_means(rows, labels), _compute_means(table.X, labels)
-    squares = _compute_squared_distances(rows, means)
-    other, margin = _compute_margins(model, X, labels, squares)
-    rank = np.empty(len(margin), dtype=np.int64)  # of the uncertainty; distances to means break ties
-    rank[np.lexsort((_compute_margin(squares, labels)[1], margin))] = np.arange(len(margin))
-    overall = table.X.mean(axis=0)
-    by_cluster = np.split(np.argsort(labels, kind="stable"), np.cumsum(counts)[:-1])
-    clusters = []
-    for c in found.tolist():
-        share = counts[c] / len(labels)
-        elsewhere = (overall - share * raw_means[c]) / (1 - share)
-        difference = means[c] / (1 - share)  # standardised columns have mean 0
-        columns = [
-            {
-                "name": table.feature_names[j],
-                "mean": float(raw_means[c, j]),
-                "mean_elsewhere": float(elsewhere[j]),
-                "difference": float(difference[j]),  # in standard deviations of the column over all rows
-            }
-            for j in np.argsort(-np.abs(difference), kind="stable")[:_N_COLUMNS].tolist()
-            if abs(difference[j]) >= _APART
-        ]
-        members = by_cluster[c]
-        members = members[np.argsort(squares[members, c], kind="stable")]
-        rest = members[_N_ROWS:]
-        rest = rest[np.argsort(rank[rest], kind="stable")[:_N_ROWS]]
-        doubtful = [{"id": ids[row], "next_best_cluster": int(other[row])} for row in rest.tolist()]
-        typical = [ids[row] for row in members[:_N_ROWS].tolist()]
-        entry = {"cluster": c, "size": len(members), "columns": columns}
-        clusters.append({**entry, "typical": typical, "doubtful": doubtful})
-    return clusters
+    names = table.feature_names if table.description is None else None
+    found = describe_clusters(
+        X, model.labels_, texts=table.texts, feature_names=names, values=table.X, estimator=model
+    )
+    return [
+        {
+            "cluster": one.cluster,
+            "size": one.size,
+            **({} if table.texts is None else {"keywords": list(one.keywords)}),
+            "columns": [vars(column) for column in one.columns],
+            "typical": [table.ids[row] for row in one.typical],
+            "doubtful": [{"id": table.ids[row], "next_best_cluster": other} for row, other in one.doubtful],
+        }
+        for one in found
+    ]
 
 
 def format_contents(clusters: list[dict[str, Any]], table: DataTable) -> list[str]:
@@ -324,23 +299,48 @@ def format_contents(clusters: list[dict[str, Any]], table: DataTable) -> list[st
     spreads = dict(zip(table.feature_names, np.ptp(table.X, axis=0).tolist(), strict=True))
     lines: list[str] = []
     for one in sorted(largest, key=lambda one: one["cluster"]):
+        start = f"{'' if lines else 'contents':<12}{one['cluster']:>3}"
+        if table.description is not None:
+            lines += _format_items(one, table, start)
+            continue
         columns = ", ".join(
             f"{column['name']} {_format_mean(column['mean'], spreads[column['name']])} "
             f"(others {_format_mean(column['mean_elsewhere'], spreads[column['name']])})"
             for column in one["columns"]
         )
-        start = f"{'' if lines else 'contents':<12}{one['cluster']:>3}"
         lines.append(f"{start}  {columns or 'no column differs much'}")
-        rows = f"typical {', '.join(truncate(id, _LONGEST_ID) for id in one['typical'])}"
-        if one["doubtful"]:
-            doubtful = (
-                f"{truncate(row['id'], _LONGEST_ID)} (or in {row['next_best_cluster']})"
-                for row in one["doubtful"]
-            )
-            rows += f"; doubtful {', '.join(doubtful)}"
+        typical, doubtful = (
+            [id if len(id) <= _LONGEST_ID else truncate(id, _LONGEST_ID) for id in ids]
+            for ids in (one["typical"], [row["id"] for row in one["doubtful"]])
+        )
+        others = [f"(or in {row['next_best_cluster']})" for row in one["doubtful"]]
+        rows = f"typical {', '.join(typical)}"
+        if doubtful:
+            rows += f"; doubtful {', '.join(map(' '.join, zip(doubtful, others, strict=True)))}"
         lines.append(f"{'':<17}{rows}")
     if n_more := len(clusters) - len(largest):
         lines.append(f"{_INDENT}and {n_more} smaller cluster{'s' if n_more > 1 else ''}; --json lists all")
+    return lines
+
+
+def _format_items(one: dict[str, Any], table: DataTable, start: str) -> list[str]:
+    """Return the contents of a cluster of texts or files: keywords, and its typical and doubtful rows."""
+    lines = []
+    if table.texts is not None:
+        lines.append(f"{start}  {', '.join(one['keywords']) or 'no word sets it apart'}")
+        start = ""
+    rows = [("typical", id, "") for id in one["typical"]]
+    rows += [("doubtful", row["id"], f" (or in {row['next_best_cluster']})") for row in one["doubtful"]]
+    last = None
+    for word, id, other in rows:
+        name = truncate(id, _LONGEST_ID)
+        row = table.ids.row_of[id]
+        if table.texts is not None:
+            name += f": {truncate(' '.join(table.texts[row].split()), _LONGEST_TEXT)}"
+        elif table.files is not None and table.files[row] != id:
+            name += f": {truncate(table.files[row], _LONGEST_TEXT)}"
+        lines.append(f"{start:<15}  {'' if word == last else word:<9} {name}{other}")
+        last, start = word, ""
     return lines
 
 
@@ -353,55 +353,3 @@ def _format_mean(mean: float, spread: float) -> str:
     if 1e-4 <= spread < 1e6:
         return f"{mean:.{max(2 - math.floor(math.log10(spread)), 0)}f}"
     return format_number(mean, spread)
-
-
-def _compute_means(rows: FloatArray, labels: IntArray) -> FloatArray:
-    """Return the mean of each cluster; NaN for an empty cluster."""
-    counts = np.bincount(labels)
-    place = (labels, np.arange(len(labels)))
-    sums: FloatArray = csr_array((np.ones(len(labels)), place), shape=(len(counts), len(labels))) @ rows
-    return np.divide(sums, counts[:, None], out=np.full_like(sums, np.nan), where=counts[:, None] > 0)
-
-
-def _compute_squared_distances(rows: FloatArray, means: FloatArray) -> FloatArray:
-    """Return the squared distance of each row to each mean; infinite for an empty cluster."""
-    squares: FloatArray = euclidean_distances(rows, np.nan_to_num(means), squared=True)
-    squares[:, np.isnan(means[:, 0])] = np.inf
-    return squares
-
-
-def _compute_margins(
-    model: Any, X: FloatArray, labels: IntArray, squares: FloatArray
-) -> tuple[IntArray, FloatArray]:
-    """Return the second-best cluster of each row, and the margin by which the row prefers its own cluster."""
-    n_clusters = squares.shape[1]
-    if hasattr(model, "predict_proba"):
-        shares = np.asarray(model.predict_proba(X), dtype=np.float64)
-        if shares.shape[1] >= n_clusters:
-            return _compute_margin(-shares, labels, relative=False)
-    elif hasattr(model, "transform"):
-        distances = np.asarray(model.transform(X), dtype=np.float64)
-        if distances.shape[1] >= n_clusters:
-            return _compute_margin(distances, labels)
-    elif getattr(model, "embedding_", None) is not None:
-        embedding = np.asarray(model.embedding_, dtype=np.float64)
-        return _compute_margin(
-            _compute_squared_distances(embedding, _compute_means(embedding, labels)), labels
-        )
-    return _compute_margin(squares, labels)
-
-
-def _compute_margin(
-    distances: FloatArray, labels: IntArray, *, relative: bool = True
-) -> tuple[IntArray, FloatArray]:
-    """Return the nearest other cluster of each row, and how much farther it is than the row's own cluster."""
-    at = np.arange(len(labels))
-    others = distances.copy()
-    others[at, labels] = np.inf
-    nearest = others.argmin(axis=1)
-    own, next_best = distances[at, labels], others[at, nearest]
-    gap = next_best - own
-    if relative:
-        total = next_best + own
-        gap = np.divide(gap, total, out=np.zeros_like(gap), where=total > 0)
-    return nearest, gap

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from likewise._words import format_count
+from likewise.cli._items import check_embeddings_name, read_embeddings
 from likewise.cli._options import find_closest
 from likewise.exceptions import FileFormatError, UnknownFormatError
-from likewise.features import one_scale, text_features
+from likewise.features import Step, one_scale, text_features
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy, read_hierarchy
 from likewise.supervision import RowIds
 from likewise.tables import Column, ColumnRoles, RawTable, check_roles, get_ids, make_table, read_columns
@@ -286,18 +288,26 @@ def build_items(
     raw: RawTable,
     *,
     features: Sequence[str] | None = None,
+    embeddings: str | None = None,
     id: str | None = None,
     text: Sequence[str] = (),
     drop: Sequence[str] = (),
     labels: Sequence[str] = (),
     components: int = 100,
+    method: str = "auto",
+    cache: Path | None = None,
+    progress: Step | None = None,
     seed: int,
 ) -> Items:
     """Return the features of the rows of a table.
 
-    `features` are columns of numbers, and ``.npy`` files with one row for each row of the table; the columns
-    of `text` are concatenated and become `components` features.
+    `features` are columns of numbers, and ``.npy`` files with one row for each row of the table; so is the
+    file `embeddings`, which may be a Parquet file. The columns of `text` are concatenated and become
+    `components` features; `method`, `cache` and `progress` are those of
+    :func:`likewise.features.text_features`. A row without text has zeros.
     """
+    if embeddings is not None:
+        check_embeddings_name(embeddings, "--embeddings")
     files = [name for name in features or () if name.lower().endswith(".npy")]
     columns = [name for name in features or () if name not in files]
     several = (("--label-columns", labels), ("--text", text), ("--drop", drop), ("--features", columns))
@@ -308,28 +318,46 @@ def build_items(
     notes: list[str] = []
     left = [name for name in raw.names if name not in {id, *text, *drop, *labels, *columns}]
     # With text or embeddings, a column of numbers is a feature only if it is given explicitly.
-    alone = not features and not text
+    alone = not features and not text and embeddings is None
     if columns or (alone and left):
         blocks.append(_read_numeric_columns(raw, id, tuple(columns or left)))
         descriptions.append(f"{blocks[-1].shape[1]} column(s) of numbers")
     for path in files:
         blocks.append(_read_embeddings(path, raw))
         descriptions.append(f"{blocks[-1].shape[1]} numbers per row from {path}")
+    if embeddings is not None:
+        given = read_embeddings(embeddings, n_rows=raw.n_rows, of=f"rows in {raw.path}")
+        blocks.append(given.X.astype(np.float64, copy=False))
+        descriptions.append(given.description)
     if text:
         rows = zip(*(raw.get_texts(name) for name in text), strict=True)
         texts = [" ".join(cell for cell in row if cell) for row in rows]
         named = " and ".join(map(repr, text))
+        full = [row for row, each in enumerate(texts) if each.strip()]
         try:
-            found = text_features(texts, n_features=components, named=named, random_state=seed)
+            found = text_features(
+                [texts[row] for row in full],
+                n_features=components,
+                method=method,
+                named=named,
+                cache=cache,
+                progress=progress,
+                random_state=seed,
+            )
         except FileFormatError as error:
             raise FileFormatError(f"{raw.path}: {error}") from error
-        blocks.append(found.X.astype(np.float64, copy=False))
+        block = np.zeros((raw.n_rows, found.X.shape[1]))
+        block[full] = found.X
+        blocks.append(block)
         descriptions.append(found.description)
         notes += found.notes
+        if n_empty := raw.n_rows - len(full):
+            are = "has" if n_empty == 1 else "have"
+            notes.append(f"{format_count(n_empty, 'row')} {are} no text in {named}.")
     if not blocks:
         raise FileFormatError(
-            f"{raw.path} has no column left to learn from. Give a text column with --text, or a .npy file "
-            "with --features."
+            f"{raw.path} has no column left to learn from. Give a text column with --text, or a file of "
+            "numbers with --embeddings."
         )
     if left and not alone:
         shown = ", ".join(left[:5]) + (", …" if len(left) > 5 else "")

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -185,8 +185,9 @@ class AskOptions:
 def command(ctx: click.Context, asked: AskOptions) -> None:
     """Answer questions about rows, and cluster by the answers.
 
-    DATA is a CSV, Parquet or .npy file. Each question shows rows and asks whether they belong together: y
-    is yes, n no, u unsure; s skips the question, b undoes the last answer, q quits. Every answer is saved at
+    DATA is a CSV, Parquet or .npy file, or a folder of pictures or sounds, which are named but not shown; use
+    likewise studio to see or hear them. Each question shows rows and asks whether they belong together: y is
+    yes, n no, u unsure; s skips the question, b undoes the last answer, q quits. Every answer is saved at
     once; run the same command again to resume. Without a terminal, answers are read from stdin, one per line.
     A question is not asked if earlier answers that look right imply its answer.
 
@@ -198,33 +199,30 @@ def command(ctx: click.Context, asked: AskOptions) -> None:
       likewise ask birds.csv --discover --id name --show name,song --standardize --annotator Ann
       likewise ask data.csv -k 3 --budget 60 --hints answers.csv --labels labels.csv
       likewise ask data.csv -k 3 --trays
+      likewise ask tickets.csv --text message --discover --hints answers.csv
     """
     files = Files(asked)
     if asked.trays and asked.strategy is not None:
         raise click.UsageError("--trays and --strategy exclude each other: both choose the questions.")
 
     ctx.with_resource(files.hold())
-    from likewise.cli._row_text import check_shown, drop_text_columns, make_row_formatter
     from likewise.oracles import ConsoleOracle
-    from likewise.tables import make_table, standardize_columns
+    from likewise.tables import standardize_columns
 
     options, known = asked.table, asked.known
-    raw = options.read_columns(asked.data)
-    check_shown(raw, asked.show)
-    columns = drop_text_columns(options.make_roles(), raw, asked.show)
-    table = make_table(raw, columns)
+    table, show, read_alike = _read_rows(asked)
     given = options.read_hints(known, table.ids, data=asked.data)
     if "labels" in given.kinds:  # links carry the same information
         given = given.select_kinds(given.kinds - {"labels"}) | given.select_kinds("labels").to_links()
     X = standardize_columns(table.X) if asked.standardize else table.X
     if isinstance(sys.stdin, io.TextIOWrapper):  # an invalid byte is rejected as an answer
         sys.stdin.reconfigure(errors="replace")
-    person = ConsoleOracle(make_row_formatter(raw, options.id_column, asked.show), annotator=asked.annotator)
+    person = ConsoleOracle(show, annotator=asked.annotator)
     with output.gather_warnings() as notes:
         interview = asked.make_interview(X, table, given if known else None, files)
         files.save_interview(interview)
         n_read = interview.n_answers
-        _greet(person, interview, files)
+        _greet(person, interview, files, table.description)
         progress = InterviewProgress(interview.n_samples)
         interrupted = False
         try:
@@ -242,7 +240,7 @@ def command(ctx: click.Context, asked: AskOptions) -> None:
         looked_back = found is not None and progress.looks_back and interview.n_answers >= EVERY
         advice = interview.progress().advice if looked_back else None
         files.write_results(interview, table, found)
-    read_alike = replace(options, drop=columns.drop or None)
+    notes[:0] = table.notes
     todo = _suggest_command(interview, replace(asked, table=read_alike), found)
     end = InterviewSummary(interview, found, finished, files, advice, todo)
     if asked.as_json:
@@ -250,7 +248,8 @@ def command(ctx: click.Context, asked: AskOptions) -> None:
         if found is not None and asked.labels is None:
             rows = zip(table.ids, found, strict=True)
             labels = [{"id": name, "cluster": int(label)} for name, label in rows]
-        output.print_json({**end.as_dict(), "answers_read": n_read, "labels": labels, "notes": notes})
+        result = {**end.as_dict(), "feature_description": table.description}
+        output.print_json({**result, "answers_read": n_read, "labels": labels, "notes": notes})
     stderr = output.make_console()
     for line in end.format_lines():
         stderr.print(line)
@@ -259,7 +258,31 @@ def command(ctx: click.Context, asked: AskOptions) -> None:
         ctx.exit(INTERRUPTED)
 
 
-def _greet(person: Any, interview: Interview, files: Files) -> None:
+def _read_rows(asked: AskOptions) -> tuple[DataTable, Callable[[int], str], opt.TableOptions]:
+    """Return the rows, a function that formats one of them, and how other commands read the same rows."""
+    from likewise.cli._row_text import check_shown, drop_text_columns, make_row_formatter
+    from likewise.tables import make_table
+
+    options = asked.table
+    if not options.has_items(asked.data):
+        raw = options.read_columns(asked.data)
+        check_shown(raw, asked.show)
+        columns = drop_text_columns(options.make_roles(), raw, asked.show)
+        table = make_table(raw, columns)
+        show = make_row_formatter(raw, options.id_column, asked.show)
+        return table, show, replace(options, drop=columns.drop or None)
+    with output.show_count("Computing features") as progress:
+        source = options.read_source(asked.data, seed=asked.seed, progress=progress)
+    check_shown(source.raw, asked.show)
+    compared = tuple(name for _, name in source.options.list_media_columns())
+    names = asked.show or compared or (("file",) if source.is_folder else None)
+    show_row, rows = make_row_formatter(source.raw, options.id_column, names), source.rows
+    return source.make_table(), lambda row: show_row(rows[row]), options
+
+
+def _greet(person: Any, interview: Interview, files: Files, features: str | None) -> None:
+    if features is not None:
+        person.write_line(f"Features: {features}.")
     if files.note is not None:
         person.write_line(files.note)
     if files.resumed:
@@ -290,8 +313,12 @@ class Files:
         data, known, hints, labels = asked.data, asked.known, asked.hints, asked.labels
         if data == output.STDOUT:
             raise click.UsageError("answers are read from stdin, so DATA must be a file.")
-        output.check_inputs(data, *known)
-        path = str(Path(data).with_suffix(".ask.json")) if asked.save is None else asked.save
+        output.check_inputs(*known, asked.table.embeddings, data=data)
+        path = asked.save
+        if path is None:
+            own = Path(data) if Path(data).name not in ("", "..") else Path(os.path.abspath(data))
+            name = own.name if os.path.isdir(data) else own.stem
+            path = str(own.with_name(f"{name}.ask.json"))
         output.check_distinct({"--save": path, "--hints": hints, "--labels": labels}, [data, *known])
         output.check_output(path, (".json",), "--save", links=True)
         output.check_output(hints, (".csv", ".jsonl", ".parquet"), "--hints")

@@ -48,9 +48,9 @@ class CheckOptions:
 def command(asked: CheckOptions) -> None:
     """Check a file of hints before using it.
 
-    Reads HINTS for the rows of DATA (CSV, Parquet or .npy; - is stdin) and reports the number of hints and of
-    hinted rows, which hints are redundant or contradict one another, and the minimum number of clusters. The
-    exit code is 1 if hints contradict one another.
+    Reads HINTS for the rows of DATA (CSV, Parquet or .npy, a folder of pictures or sounds, or - for stdin)
+    and reports the number of hints and of hinted rows, which hints are redundant or contradict one another,
+    and the minimum number of clusters. The exit code is 1 if hints contradict one another.
 
     The last line rates the links. "60% informative": k-means without hints breaks 60% of them (needs -k).
     "38% coherent": of all pairs of a must-link and a cannot-link, 38% do not act along the same direction in
@@ -62,44 +62,57 @@ def command(asked: CheckOptions) -> None:
       likewise check hints.csv data.csv
       likewise check hints.csv data.csv --id name -k 3 --json
       likewise check bags.csv rows.csv --bag-column bag
+      likewise check hints.csv tickets.csv --text message -k 8
     """
-    output.check_inputs(asked.hints, asked.data)
+    output.check_inputs(asked.hints, asked.table.embeddings, data=asked.data)
+    import numpy as np
+
     from likewise.cli._bag_report import describe_labels, describe_sizes, read_bag_hints
     from likewise.cli._methods import find_link_conflicts
     from likewise.exceptions import FileFormatError
-    from likewise.tables import get_ids, make_table, standardize_columns
+    from likewise.tables import DataTable, get_ids, make_table, standardize_columns
 
-    table, truth, clusters = asked.table, asked.truth, asked.clusters
-    columns = table.make_roles(truth=truth, bag=asked.bag_column)
+    options, truth, clusters = asked.table, asked.truth, asked.clusters
+    no_features = None
     with output.gather_warnings() as notes:
-        raw = table.read_columns(asked.data)
-        columns.check(raw.names, raw.path)
-        ids = get_ids(raw, table.id_column)
-        if asked.bag_column is None:
-            all_hints = table.read_hints([asked.hints], ids, data=raw.path)
+        if options.has_items(asked.data):
+            with output.show_count("Computing features") as progress:
+                table = options.read_table(asked.data, progress=progress, truth=truth, bag=asked.bag_column)
         else:
-            bags = raw.get_texts(asked.bag_column)
+            columns = options.make_roles(truth=truth, bag=asked.bag_column)
+            raw = options.read_columns(asked.data)
+            columns.check(raw.names, raw.path)
+            try:
+                table = make_table(raw, columns)
+            except FileFormatError as error:  # without features all is checked except the coherence
+                no_features = str(error)
+                kept = {name: raw.get_texts(name) for name in (truth, asked.bag_column) if name is not None}
+                ids = get_ids(raw, options.id_column)
+                table = DataTable(ids, np.empty((raw.n_rows, 0)), (), kept=kept)
+        ids = table.ids
+        if asked.bag_column is None:
+            all_hints = options.read_hints([asked.hints], ids, data=asked.data)
+        else:
+            bags = table.kept[asked.bag_column]
             all_hints = read_bag_hints(
-                asked.hints, bags, encoding=table.hints_encoding, column=asked.bag_column
+                asked.hints, bags, encoding=options.hints_encoding, column=asked.bag_column
             )
         X = None
-        no_coherence = None
-        try:
-            X = make_table(raw, columns).X
-            X = standardize_columns(X) if asked.standardize else X
-        except FileFormatError as error:  # without features all is checked except the coherence
-            no_coherence = str(error)
+        if no_features is None:
+            X = standardize_columns(table.X) if asked.standardize else table.X
         found = all_hints.diagnose(X, labels=_cluster_without_hints(X, clusters))
         by_chance = None if found.coherence is None else _compute_chance_coherence(X)
         links, triplets = find_link_conflicts(all_hints, ids), find_triplet_conflicts(all_hints, ids)
-        agreement = None if truth is None else compare_with_truth(all_hints, raw.get_texts(truth), ids)
-    if no_coherence is not None and found.n_must and found.n_cannot:
-        notes.append(f"coherence is left out: {no_coherence}")
+        agreement = None if truth is None else compare_with_truth(all_hints, table.kept[truth], ids)
+    notes[:0] = table.notes
+    if no_features is not None and found.n_must and found.n_cannot:
+        notes.append(f"coherence is left out: {no_features}")
     too_few = clusters is not None and found.min_clusters > clusters
     if asked.as_json:
         output.print_json(
             {
                 **dataclasses.asdict(found),
+                "feature_description": table.description,
                 "chance_coherence": by_chance,
                 "conflicts": [dataclasses.asdict(conflict) for conflict in links],
                 "bags": None if all_hints.bags is None else describe_labels(all_hints.bags),
@@ -131,6 +144,7 @@ def command(asked: CheckOptions) -> None:
         _print_some("triplets with more than one answer", triplets)
         against = () if agreement is None else agreement.against
         _print_some(f"hints that disagree with the column {truth!r} (= together, ≠ apart)", against)
+        output.print_features(table.description)
         output.print_notes(notes)
     if too_few:
         click.echo(

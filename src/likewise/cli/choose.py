@@ -138,27 +138,30 @@ class ChooseOptions:
 def command(asked: ChooseOptions) -> None:
     """Choose method and number of clusters by held-out hints.
 
-    No true classes are needed. The hints of the HINTS files are split into folds. Each method is fitted with
-    each number of clusters on all folds but one, and predicts the hints of that fold. Hints that the others
-    imply do not count. Among methods within half a standard error of the best, the first in --methods is
-    chosen; by default simpler methods come first. Candidates within one standard error are tied. The table
-    is sorted by score; the last line is the command to run next.
+    DATA is a table, or a folder of pictures or sounds. No true classes are needed. The hints of the HINTS
+    files are split into folds. Each method is fitted with each number of clusters on all folds but one, and
+    predicts the hints of that fold. Hints that the others imply do not count. Among methods within half a
+    standard error of the best, the first in --methods is chosen; by default simpler methods come first.
+    Candidates within one standard error are tied. The table is sorted by score; the last line is the command
+    to run next.
 
     \b
     Examples:
       likewise choose data.csv hints.csv -k 2:12
       likewise choose data.csv hints.csv -k 2:12 --methods mpck-means,gm-pr,k-means --plot choice.png
       likewise choose data.csv pairs.csv triplets.csv -k 2,3,5 --as-links --out table.csv --json
+      likewise choose tickets.csv hints.csv -k 4:12 --text message
     """
-    read = [asked.data, *asked.hints]
-    output.check_files(read, {"--out": asked.out}, asked.plot, as_json=asked.as_json)
+    read = [*asked.hints, *([] if asked.table.embeddings is None else [asked.table.embeddings])]
+    output.check_files(read, {"--out": asked.out}, asked.plot, as_json=asked.as_json, data=asked.data)
 
     from likewise.evaluation import HintSearchCV
-    from likewise.tables import format_csv, make_table, standardize_columns
+    from likewise.tables import format_csv, standardize_columns
 
     clusters, out, quiet = asked.clusters, asked.out, asked.quiet
     with output.gather_warnings() as notes, output.Outputs() as outputs:
-        table = make_table(asked.table.read_columns(asked.data), asked.table.make_roles())
+        with output.show_count("Computing features", quiet=quiet) as progress:
+            table = asked.table.read_table(asked.data, seed=asked.seed, progress=progress)
         notes.names = table.ids
         output.check_n_clusters(clusters[-1], len(table.ids))
         all_hints = asked.table.read_hints(asked.hints, table.ids, data=asked.data)
@@ -189,6 +192,7 @@ def command(asked: ChooseOptions) -> None:
             outputs.add(asked.plot, ChoiceDisplay.from_search(search, title=title).save)
         cells = {name: [row[name] for row in rows] for name in rows[0]}
         outputs.add_table(out, cells)
+    notes[:0] = table.notes
     notes += _format_failures(search, table.ids)
     best = next(row for row in rows if row["chosen"])
     todo = _suggest_command(best, all_hints, asked)
@@ -197,6 +201,7 @@ def command(asked: ChooseOptions) -> None:
         output.print_json(
             {
                 "data": asked.data,
+                "feature_description": table.description,
                 "hint_files": list(asked.hints),
                 "seed": asked.seed,
                 "folds": asked.cv,
@@ -218,6 +223,7 @@ def command(asked: ChooseOptions) -> None:
     if out != output.STDOUT or not quiet:
         _print_result(rows, search, todo, output.make_console(stderr=out == output.STDOUT))
     if not quiet:
+        output.print_features(table.description)
         output.print_notes(notes, wrote)
 
 

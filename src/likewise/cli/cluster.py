@@ -122,10 +122,10 @@ class ClusterOptions:
         elif self.scheduler or self.memory_limit:
             given = "--scheduler" if self.scheduler else "--memory-limit"
             raise click.UsageError(f"{given} is for rows given with --parquet.")
-        read = [path for path in (self.data, *self.hints, self.bags) if path is not None]
+        read = [path for path in (*self.hints, self.bags, self.table.embeddings) if path is not None]
         tables = {"--out": self.out, "--bag-report": self.bag_report}
         folders = [] if self.parquet is None else [self.parquet]
-        output.check_files(read, tables, self.plot, as_json=self.as_json, folders=folders)
+        output.check_files(read, tables, self.plot, as_json=self.as_json, data=self.data, folders=folders)
         if self.parquet is not None and self.as_json and self.out is None:
             raise click.UsageError("--json with --parquet omits the labels; give a file for them with --out.")
 
@@ -143,6 +143,11 @@ class ClusterOptions:
             "--truth": self.truth,
             "--plot": self.plot,
             "--no-header": self.table.no_header,
+            "--text": self.table.text,
+            "--image": self.table.image,
+            "--audio": self.table.audio,
+            "--embeddings": self.table.embeddings,
+            "--features-from": self.table.features_from != "auto",
         }
         if given := [name for name, value in in_memory.items() if value]:
             raise click.UsageError(
@@ -160,18 +165,23 @@ class ClusterOptions:
 @click.command("cluster", cls=output.Command)
 @opt.collect_options(ClusterOptions)
 def command(asked: ClusterOptions) -> None:
-    """Cluster a table of rows, following hints.
+    """Cluster rows, texts, pictures or sounds, following hints.
 
-    DATA is a CSV, Parquet or .npy file, or - for stdin. A CSV file has a header; all its columns must be
-    numbers, except those given with --id, --truth and --bag-column. Labels are written as id,cluster to
-    --out, or to stdout; a summary goes to stderr. The same command gives the same labels. For rows that do
-    not fit in memory, use --parquet instead of DATA and a method that reads rows in blocks.
+    DATA is a CSV, Parquet or .npy file, a folder of pictures or sounds, or - for stdin. A CSV file has a
+    header; all its columns must be numbers, except those given with --id, --truth and --bag-column. With
+    --text, --image, --audio or --embeddings they need not be: the features are then computed from that
+    column, or read from that file. Labels are written as id,cluster to --out, or to stdout; a summary goes
+    to stderr. The same command gives the same labels. For rows that do not fit in memory, use --parquet
+    instead of DATA and a method that reads rows in blocks.
 
     \b
     Examples:
       likewise cluster data.csv -k 3 --hints hints.csv --out labels.csv
       likewise cluster data.csv -k 3 --id name --drop notes --standardize --plot clusters.png
       likewise cluster data.csv -k 3 --hints known.csv --method seeded-k-means --json
+      likewise cluster tickets.csv -k 8 --text message --hints hints.csv --out labels.csv
+      likewise cluster photos/ -k 8 --hints hints.csv --out labels.csv
+      likewise cluster data.csv -k 3 --embeddings vectors.npy --hints hints.csv --out labels.csv
       likewise cluster data.csv -k 3 --hints hints.csv --method gm-pr --covariance diag
       likewise cluster rows.csv -k 5 --method bag-spectral --bags bags.csv --bag-column bag --plot bags.png
       likewise cluster --parquet rows/ -k 9 --id name --hints hints.csv --out labels.parquet
@@ -247,23 +257,29 @@ class TableSource:
     n_rows: int
 
     def __init__(self, asked: ClusterOptions, step: output.Step) -> None:
-        from likewise.tables import make_table, standardize_columns
+        from likewise.tables import standardize_columns
 
         assert asked.data is not None
         step("reading")
         self._asked, self._path = asked, asked.data
         # The column of bags is called bag if only the labels of bags are given.
         self._bag_column = "bag" if asked.bags is not None and asked.bag_column is None else asked.bag_column
-        roles = asked.table.make_roles(truth=asked.truth, bag=self._bag_column)
-        self._table = make_table(asked.table.read_columns(self._path), roles)
+        self._table = asked.table.read_table(
+            self._path,
+            seed=asked.seed,
+            progress=lambda done, n: step(f"computing features: {done:,} of {n:,}", within=True),
+            truth=asked.truth,
+            bag=self._bag_column,
+        )
         self.ids, self.n_rows = self._table.ids, len(self._table.X)
         self.X = standardize_columns(self._table.X) if asked.standardize else self._table.X
         found = [(name, _ID_COLUMNS.get(name.casefold())) for name in self._table.feature_names]
-        self.notes: Sequence[str] = [
+        notes = [
             f"the column {name!r} is used as a feature. If it identifies {role[0]}, pass {role[1]} {name}."
             for name, role in found
             if role is not None
         ]
+        self.notes: Sequence[str] = [*self._table.notes, *notes]
 
     def read_hints(self) -> Supervision:
         """Read the hints and the bags."""
@@ -283,11 +299,11 @@ class TableSource:
 
     def make_report(self, model: Any, hints: Supervision, bags: Bags | None) -> Report:
         """Return the report on all rows, with the contents of each cluster if they are shown."""
-        from likewise.cli._report import Report, make_labels_table
+        from likewise.cli._report import Report, list_contents, make_labels_table
 
-        asked = self._asked
-        shown = self.X if asked.as_json or not asked.quiet else None
-        report = Report.from_model(asked.method, model, self._table, hints, asked.truth, bags, shown)
+        asked, table = self._asked, self._table
+        contents = list_contents(model, self.X, table) if asked.as_json or not asked.quiet else None
+        report = Report.from_model(asked.method, model, table, hints, asked.truth, bags, contents)
         self._labels = make_labels_table(self.ids, report.labels, getattr(model, "class_of_cluster_", ()))
         return report
 

@@ -48,10 +48,12 @@ class HierarchyOptions:
     components: int = opt.integer(
         "--components", least=1, default=100, help="Number of features to compute from the text."
     )
+    embeddings: str | None = opt.embeddings()
+    features_from: str = opt.features_from(("text",))
     features: tuple[str, ...] | None = opt.columns(
         "--features",
         help="Columns of numbers, or a .npy file with one row per row of DATA. By default all other columns; "
-        "none with --text.",
+        "none with --text or --embeddings.",
     )
     id_column: str | None = opt.column(
         "--id",
@@ -122,6 +124,10 @@ class HierarchyOptions:
             )
         if self.hierarchy is not None and (self.fixed is not None or self.forbidden is not None):
             raise click.UsageError("--hierarchy fixes the whole tree; leave --fixed and --forbidden out.")
+        if self.features_from != "auto" and not self.text:
+            raise click.UsageError(
+                "--features-from computes features of texts; give their column with --text."
+            )
         if not self.separator:
             raise click.UsageError("expected a separator of labels, such as ';'; got an empty --separator.")
         self._check_files()
@@ -129,7 +135,7 @@ class HierarchyOptions:
     def _check_files(self) -> None:
         from likewise._optional import require
 
-        given = (self.labels, self.hierarchy, self.fixed, self.forbidden, self.truth)
+        given = (self.labels, self.hierarchy, self.fixed, self.forbidden, self.truth, self.embeddings)
         read = [self.data, *(path for path in given if path is not None)]
         read += [name for name in self.features or () if name.lower().endswith(".npy")]
         output.check_inputs(*read)
@@ -162,10 +168,11 @@ def command(asked: HierarchyOptions) -> None:
       likewise hierarchy items.csv --labels tags.csv --text description --out tree.json --plot tree.png
       likewise hierarchy items.csv --labels tags.csv --text description --suggest suggestions.csv --top 3
       likewise hierarchy items.csv --label-columns red,green,blue --standardize --html tree.html
-      likewise hierarchy items.csv --labels tags.csv --features embeddings.npy --fixed known.csv --json
+      likewise hierarchy items.csv --labels tags.csv --embeddings vectors.npy --fixed known.csv --json
     """
     asked.check()
 
+    from likewise.cli._items import find_cache
     from likewise.cli._tags import (
         build_items,
         find_shared_id,
@@ -193,11 +200,15 @@ def command(asked: HierarchyOptions) -> None:
         items = build_items(
             raw,
             features=asked.features,
+            embeddings=asked.embeddings,
             id=id_column,
             text=asked.text,
             drop=asked.drop or (),
             labels=asked.label_columns or (),
             components=asked.components,
+            method=asked.features_from,
+            cache=None if asked.data == output.STDOUT else find_cache(asked.data),
+            progress=lambda done, n: step(f"computing features: {done:,} of {n:,}", within=True),
             seed=asked.seed,
         )
         ids = get_ids(raw, id_column)
@@ -206,7 +217,7 @@ def command(asked: HierarchyOptions) -> None:
         else:
             tags = read_tag_table(table, ids, id_column=id_column, separator=asked.separator, data=raw.path)
         true, true_notes = (None, []) if asked.truth is None else read_tree(asked.truth, tags, "--truth")
-        known, more = read_known(asked.fixed, asked.forbidden, tags, asked.labels_encoding)
+        known, known_notes = read_known(asked.fixed, asked.forbidden, tags, asked.labels_encoding)
         given = asked.hierarchy
         tree, yet = (None, []) if given is None else read_tree(given, tags, "--hierarchy")
         if tree is not None and not tree.is_tree:
@@ -226,7 +237,7 @@ def command(asked: HierarchyOptions) -> None:
             if path is not None:
                 outputs.add(path, _make_writer(name, path, report))
         outputs.add_table(suggest, suggested or {})
-    notes[:0] = [*items.notes, *tags.notes, *true_notes, *more, *yet]
+    notes[:0] = [*items.notes, *tags.notes, *true_notes, *known_notes, *yet]
     notes += _find_missing_letters(asked.drawn, report)
     n_labels, plot = report.tree.n_labels, Path(asked.plot or "")
     if asked.plot is not None and plot.suffix.lower() != PAGE and n_labels > _READS_BADLY:

@@ -14,7 +14,7 @@ import click
 from likewise import __version__
 
 COMMANDS = {
-    "cluster": "Cluster a table of rows, following hints.",
+    "cluster": "Cluster rows, texts, pictures or sounds, following hints.",
     "studio": "Let people answer questions in a browser.",
     "export": "Write labels, hints or answers of a studio project.",
     "report": "Write a report on a studio project as an HTML page.",
@@ -25,7 +25,7 @@ COMMANDS = {
     "simulate": "Compare query strategies on data with known classes.",
     "hierarchy": "Learn the tree behind incomplete tags, and complete them.",
     "compare-hints": "Compare the value of pair and triplet questions.",
-    "models": "List the models for texts, pictures and sounds, or add one.",
+    "models": "List the models that compute features, or add one.",
     "datasets": "List the known data sets, or write one to a file.",
     "demo": "Watch a clustering improve with more hints.",
     "completion": "Print a script that completes commands in a shell.",

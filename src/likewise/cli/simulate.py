@@ -107,28 +107,36 @@ def command(asked: SimulateOptions) -> None:
     answers. Each strategy is compared with the first one seed by seed: if the interval of the difference
     contains 0, the runs do not distinguish the two.
 
+    DATA is a table, or a folder of pictures or sounds; --label folder takes the names of its sub-folders as
+    the true classes.
+
     \b
     Examples:
       likewise simulate data.csv --label species
       likewise simulate data.csv --label species --strategies npu,min-max,random --budget 60 --plot curves.png
       likewise simulate data.csv --label species --errors 0.1 --reach 0.9 --jobs 2 --json
       likewise simulate data.csv --label species --errors 0.1 --error-kind look-alike
+      likewise simulate tickets.csv --text message --label topic
+      likewise simulate photos/ --label folder
     """
     if asked.error_kind is not None and not asked.errors:
         raise click.BadParameter(
             f"the kind {asked.error_kind!r} needs an error rate; add --errors, such as --errors 0.1.",
             param_hint="'--error-kind'",
         )
-    output.check_files([asked.data], {"--out": asked.out}, asked.plot, as_json=asked.as_json)
+    read = [] if asked.table.embeddings is None else [asked.table.embeddings]
+    output.check_files(read, {"--out": asked.out}, asked.plot, as_json=asked.as_json, data=asked.data)
 
     from likewise.active import compare
-    from likewise.tables import format_csv, make_table, standardize_columns
+    from likewise.tables import format_csv, standardize_columns
 
     data, label, kind, out = asked.data, asked.label, asked.kind, asked.out
     runs = f"{asked.repeats} run{'s' if asked.repeats > 1 else ''} each"
     with output.gather_warnings() as notes, output.Outputs() as outputs:
-        roles = asked.table.make_roles(truth=label, truth_option="--label")
-        table = make_table(asked.table.read_columns(data), roles)
+        with output.show_count("Computing features", quiet=asked.quiet) as progress:
+            table = asked.table.read_table(
+                data, seed=asked.seed, progress=progress, truth=label, truth_option="--label"
+            )
         notes.names = table.ids
         classes = _read_classes(table, label, data)
         k = len(set(classes)) if asked.clusters is None else asked.clusters
@@ -158,6 +166,7 @@ def command(asked: SimulateOptions) -> None:
             outputs.add(asked.plot, found.plot(reach=asked.reach, title=title).save)
         columns = _make_columns(curves)
         outputs.add_table(out, columns)
+    notes[:0] = table.notes
     if found.errors:
         first = found.errors[0]
         failed = f"{len(found.errors)} run(s) failed, the first {first}"
@@ -170,7 +179,8 @@ def command(asked: SimulateOptions) -> None:
             name: {key: None if part is None else part.tolist() for key, part in vars(curve).items()}
             for name, curve in curves.items()
         }
-        result = {"data": data, "label": label, "n_rows": len(classes), "clusters": k}
+        result: dict[str, Any] = {"data": data, "feature_description": table.description}
+        result |= {"label": label, "n_rows": len(classes), "clusters": k}
         result |= {name: getattr(asked, name) for name in ("model", "budget", "repeats", "every", "reach")}
         result |= {"error_rate": asked.errors, "error_kind": kind}
         result |= {"seed": asked.seed, "standardize": asked.standardize, "score": found.score_name}
@@ -189,6 +199,7 @@ def command(asked: SimulateOptions) -> None:
     stdout.print("\nsorted by area, the largest first")
     stdout.print(f"score: {found.score_name}; area: its mean over the answers; ±: one standard error")
     if not asked.quiet:
+        output.print_features(table.description)
         output.print_notes(notes, wrote)
 
 

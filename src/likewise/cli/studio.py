@@ -22,7 +22,11 @@ _SAMPLE_CLUSTERS = 10
 _CHANGEABLE = ("n_clusters", "discover", "ask", "overlap", "budget", "strategy", "title")
 # Settings that determine how the data are read; if given again, they must be the same.
 _OF_STUDIES = ("pairs", "triplets", "practice", "difficult", "blocks", "pool")
-_FIXED = ("text", "image", "audio", "id_column", "truth", "features", "drop", "seed", "study", *_OF_STUDIES)
+_OF_FEATURES = ("features", "embeddings", "features_from")
+_FIXED = (
+    *("text", "image", "audio", "id_column", "truth", *_OF_FEATURES, "drop", "seed", "study"),
+    *_OF_STUDIES,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +34,8 @@ class StudioOptions:
     """The options of the command."""
 
     path: str | None = opt.argument(type=click.Path(), required=False)
-    text: tuple[str, ...] | None = opt.option(
-        "--text", type=opt.parse_names, metavar="COLUMN", help="The text column to show and compare."
+    text: tuple[str, ...] = opt.column(
+        "--text", multiple=True, help="A text column to show and compare; may be given several times."
     )
     image: str | None = opt.column(
         "--image", help="The column with paths of pictures, relative to the table."
@@ -41,9 +45,11 @@ class StudioOptions:
     truth: str | None = opt.column(
         "--truth", help="The column of true classes, for a study. It is never shown."
     )
+    embeddings: str | None = opt.embeddings()
     features: str | None = opt.path(
-        "--features", metavar="FILE", help="A .npy file of features, one row per item."
+        "--features", metavar="FILE", help="A .npy file of features, one row per item; like --embeddings."
     )
+    features_from: str = opt.features_from()
     drop: tuple[str, ...] | None = opt.columns(
         "--drop", help="Columns that are neither shown nor used; all others are shown."
     )
@@ -99,6 +105,10 @@ class StudioOptions:
     )
     as_json: bool = opt.flag("--json", help="Print the addresses as one JSON document.")
 
+    def get_text_columns(self) -> list[str]:
+        """Return the columns of text."""
+        return [name for value in self.text for name in opt.parse_names(value)]
+
     def get_changed_settings(self) -> dict[str, Any]:
         """Return the changeable settings that were given."""
         options = {**vars(self), "n_clusters": self.clusters, "discover": self.discover or None}
@@ -125,7 +135,7 @@ def command(ctx: click.Context, asked: StudioOptions) -> None:
       likewise studio photos/ -k 8
       likewise studio tickets.csv --text message --discover --overlap 2
       likewise studio birds.csv --audio file --id name -k 5 --ask both
-      likewise studio vectors.csv --features embeddings.npy -k 12 --no-open -p 8080
+      likewise studio vectors.csv --embeddings vectors.npy -k 12 --no-open -p 8080
       likewise studio --sample
     """
     from likewise._optional import require
@@ -136,6 +146,8 @@ def command(ctx: click.Context, asked: StudioOptions) -> None:
     from likewise.studio.server import StudioServer, check_public, make_login_link
 
     # Check these before a project is created.
+    if asked.features and asked.embeddings:
+        raise click.UsageError("--features and --embeddings are the same here; give one of them.")
     check_base(asked.base_path)
     check_public(asked.public_url)
     project = _open_project(ctx, asked)
@@ -212,7 +224,7 @@ def _open_project(ctx: click.Context, asked: StudioOptions) -> Project:
         changes["n_clusters"] = None
     was = project.options
     fixed = [
-        f"--{name.replace('id_column', 'id')}"
+        f"--{name.replace('id_column', 'id').replace('_', '-')}"
         for name, value in _make_source_options(ctx, asked).items()
         if was.get(name) != value
     ]
@@ -249,10 +261,11 @@ def _make_source_options(ctx: click.Context, asked: StudioOptions) -> dict[str, 
         for name in _FIXED
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     }
-    for name in ("text", "drop"):
-        if name in options:
-            options[name] = list(options[name])
-    for name in ("features", "pool"):
+    if "text" in options:
+        options["text"] = asked.get_text_columns()
+    if "drop" in options:
+        options["drop"] = list(options["drop"])
+    for name in ("features", "embeddings", "pool"):
         if name in options:
             options[name] = str(Path(options[name]).resolve())
     return options
@@ -272,7 +285,7 @@ def _check_database(url: str | None, project: Project) -> None:
 
 def _create_project(path: Path, folder: Path, asked: StudioOptions, options: dict[str, Any]) -> Project:
     """Read the data, compute features, and create the project, which stores `options`."""
-    from likewise.cli._studio_data import read_source
+    from likewise.cli._items import read_source
     from likewise.studio.project import Project
     from likewise.studio.records import Settings
 
@@ -291,13 +304,18 @@ def _create_project(path: Path, folder: Path, asked: StudioOptions, options: dic
             stderr.print("note: without -k or --discover, answers open new groups as needed.")
             asked = replace(asked, discover=True)
     with stderr.status("Reading the items …") as status:
-        names = ("text", "image", "audio", "id_column", "truth", "features", "encoding", "seed")
+        names = ("image", "audio", "id_column", "truth", "encoding", "seed")
         data = read_source(
             path,
+            lambda done, total: status.update(f"Reading the items … {done:,} of {total:,}"),
+            text=asked.get_text_columns(),
             drop=asked.drop or (),
-            progress=lambda done, total: status.update(f"Reading the items … {done:,} of {total:,}"),
+            features=asked.features or asked.embeddings,
+            features_option="--features" if asked.features else "--embeddings",
+            method=asked.features_from,
             **{name: getattr(asked, name) for name in names},
         )
+        stderr.print(f"features: {data.described.features}")
         for note in data.notes:
             stderr.print(f"note: {note}", style="yellow")
         asked.check_clusters(data.described.n_items)

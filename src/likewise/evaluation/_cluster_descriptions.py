@@ -201,6 +201,7 @@ def _compare_columns(
 ) -> dict[int, tuple[ColumnDifference, ...]]:
     used = values[labels >= 0]
     means, overall, spread = compute_means(values, labels), used.mean(axis=0), used.std(axis=0)
+    spread[spread <= 1e-12 * np.abs(used).max(axis=0)] = 0.0  # only rounding errors
     columns = {}
     for cluster in found.tolist():
         share = np.count_nonzero(labels == cluster) / len(used)
@@ -242,28 +243,23 @@ def _rank_by_certainty(
     estimator: Any, X: Any, labels: IntArray, squares: FloatArray
 ) -> tuple[IntArray, IntArray]:
     """Return the second-best cluster of each row, and the rank of the row, the least certain first."""
-    second, margin = _measure_certainty(estimator, X, labels, squares)
-    rank = np.empty(len(margin), dtype=np.int64)
-    rank[np.lexsort((_measure_margin(squares, labels)[1], margin))] = np.arange(len(margin))  # breaks ties
-    return second, rank
-
-
-def _measure_certainty(
-    estimator: Any, X: Any, labels: IntArray, squares: FloatArray
-) -> tuple[IntArray, FloatArray]:
-    n_clusters = squares.shape[1]
+    second, tie_break = _measure_margin(squares, labels)
+    margin = tie_break
     if hasattr(estimator, "predict_proba"):
         shares = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-        if shares.shape[1] >= n_clusters:
-            return _measure_margin(-shares, labels, relative=False)
+        if shares.shape[1] >= squares.shape[1]:
+            second, margin = _measure_margin(-shares, labels, relative=False)
     elif hasattr(estimator, "transform"):
         distances = np.asarray(estimator.transform(X), dtype=np.float64)
-        if distances.shape[1] >= n_clusters:
-            return _measure_margin(distances, labels)
+        if distances.shape[1] >= squares.shape[1]:
+            second, margin = _measure_margin(distances, labels)
     elif getattr(estimator, "embedding_", None) is not None:
         embedding = np.asarray(estimator.embedding_, dtype=np.float64)
-        return _measure_margin(measure_squares(embedding, compute_means(embedding, labels)), labels)
-    return _measure_margin(squares, labels)
+        means = compute_means(embedding, labels)
+        second, margin = _measure_margin(measure_squares(embedding, means), labels)
+    rank = np.empty(len(margin), dtype=np.int64)
+    rank[np.lexsort((tie_break, margin))] = np.arange(len(margin))
+    return second, rank
 
 
 def _measure_margin(

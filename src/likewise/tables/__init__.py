@@ -20,12 +20,13 @@ from likewise.tables._formats import (
     iterate_csv,
     parse_json_lines,
     read_csv_rows,
+    read_parquet,
     read_parquet_rows,
     read_rows,
     write_parquet,
     write_table,
 )
-from likewise.tables._ids import FewIds, RowIds, check_n_samples
+from likewise.tables._ids import FewIds, KeptIds, RowIds, check_n_samples
 from likewise.tables._named_columns import (
     Column,
     ColumnRoles,
@@ -52,6 +53,7 @@ __all__ = [
     "ColumnRoles",
     "DataTable",
     "FewIds",
+    "KeptIds",
     "NonNumericCell",
     "NumberedRows",
     "Problems",
@@ -76,6 +78,7 @@ __all__ = [
     "parse_numbers",
     "read_columns",
     "read_csv_rows",
+    "read_parquet",
     "read_parquet_rows",
     "read_rows",
     "standardize_columns",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import numbers
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -295,6 +295,36 @@ class FewIds(RowIds):
 
     def _find_nearest(self, value: str) -> str | None:
         return None  # a similar id may be among the unknown ones
+
+
+class KeptIds(RowIds):
+    """The ids of the rows of a file that are used; rows without text or with an unreadable file are not.
+
+    Parameters
+    ----------
+    ids : tuple of str
+        The ids of the rows that are used.
+    left_out : mapping of str to str
+        The ids of the other rows, and why each is left out.
+
+    Examples
+    --------
+    >>> from likewise.tables import KeptIds
+    >>> print(KeptIds(("wren", "owl"), {"finch": "its text is empty"}).unknown_id("finch"))
+    the row 'finch' is left out: its text is empty. Remove what refers to it.
+    """
+
+    def __init__(self, ids: tuple[str, ...], left_out: Mapping[str, str]) -> None:
+        super().__init__(ids)
+        self.__dict__["left_out"] = left_out
+
+    def unknown_id(self, value: Any) -> SupervisionError:
+        """Return the error for an id that no row has, or whose row is left out."""
+        left_out: Mapping[str, str] = self.__dict__["left_out"]
+        why = left_out.get(value.strip()) if isinstance(value, str) else None
+        if why is None:
+            return super().unknown_id(value)
+        return SupervisionError(f"the row {value!r} is left out: {why}. Remove what refers to it.")
 
 
 def _simplify(value: str) -> str:

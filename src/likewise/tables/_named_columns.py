@@ -344,6 +344,11 @@ class DataTable:
     dropped: tuple[str, ...] = ()  # the columns of the file that are neither features nor ids
     # The cells of the columns of classes and bags, as text; None for an empty cell.
     kept: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    description: str | None = None  # of features that are not columns of the file
+    notes: tuple[str, ...] = ()  # on rows that are left out
+    # The text, or the path of the picture or sound, of each row, if the features are computed from them.
+    texts: tuple[str, ...] | None = None
+    files: tuple[str, ...] | None = None
 
 
 def make_table(raw: RawTable, roles: ColumnRoles) -> DataTable:
