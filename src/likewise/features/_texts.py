@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -222,7 +222,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         if callable(self.method_):
             yield _check_encoded(np.asarray(self.method_(texts)), len(texts))
             return
-        encoders = [_load_encoder(name, open_model(name)) for name in self.method_.split("+")]
+        encoders = [partial(_encode_with, name) for name in self.method_.split("+")]
         cache = RowCache(self.cache if "minilm" in self.method_ else None, "minilm")
         try:
             for first in range(0, len(texts), _BATCH):
@@ -393,6 +393,11 @@ def _describe(method: str | Encoder, n_features: int) -> str:
         return f"{n_features} numbers from {getattr(method, '__name__', type(method).__name__)}"
     models = " and ".join(_TITLES[name] for name in method.split("+"))
     return f"{n_features} numbers from {models} (English)"
+
+
+def _encode_with(name: str, texts: Sequence[str]) -> FloatArray:
+    """Return the rows of a model, which is loaded when it is first needed."""
+    return _load_encoder(name, open_model(name))(texts)
 
 
 @lru_cache
