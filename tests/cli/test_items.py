@@ -185,6 +185,19 @@ def test_a_folder_of_pictures(run, pictures):
     assert "the row 'dark/bad.png' is left out: it cannot be read: it is not a PNG" in output
 
 
+def test_a_folder_without_sub_folders_has_no_classes(run, pictures):
+    output = run("cluster", "photos/dark", "-k", 2, *PIXELS, "--truth", "folder", code=2).stderr
+    assert "--truth folder refers to sub-folders, and photos/dark has none." in output
+
+
+def test_texts_in_bags(run, texts):
+    (texts / "bags.csv").write_text("bag,labels\ncard,plastic\nloan,money\n")
+    words = ("--method", "bag-spectral", "--bags", "bags.csv", "--bag-column", "topic", "--plot", "bags.png")
+    result = run("cluster", "t.csv", "-k", 2, *WORDS, *words, "--out", "labels.csv")
+    assert "8 of 8 rows in a cluster whose class is a label of their bag" in result.stderr
+    assert (texts / "bags.png").exists()
+
+
 def test_a_folder_in_the_other_commands(run, pictures):
     words = ("--label", "folder", "--budget", 2, "--repeats", 1, "--strategies", "random", "-q", "--json")
     assert json.loads(run("simulate", "photos", *PIXELS, *words).stdout)["clusters"] == 2

@@ -1,7 +1,8 @@
 """Read texts, pictures, sounds and embeddings as features and items, for the studio and the other commands.
 
 The data are a folder of pictures or sounds, or a table with a column of texts or of file names, or a table
-beside a file of embeddings. A folder counts as a table with the columns file and folder.
+beside a file of embeddings. A folder counts as a table with the columns file and, if it has sub-folders,
+folder.
 """
 
 from __future__ import annotations
@@ -340,8 +341,13 @@ def _read_folder(folder: Path, options: SourceOptions, progress: Step | None) ->
             f"{format_some(away)}."
         )
     parents = [PurePosixPath(name).parent.as_posix() for name in found]
-    columns = {"file": found, "folder": ["" if parent == "." else parent for parent in parents]}
+    columns = {"file": found}
+    if set(parents) != {"."}:
+        columns["folder"] = ["" if parent == "." else parent for parent in parents]
     raw = RawTable(str(folder), tuple(columns), tuple(columns.values()), None)
+    for option, column in options.list_kept_columns():
+        if column == "folder" and column not in columns:
+            raise click.UsageError(f"{option} folder refers to sub-folders, and {folder} has none.")
     check_roles(options.list_kept_columns(), raw.names, raw.path)
     options.check_method(kind)
     if options.features is not None:  # files need not be read; the studio marks broken ones
