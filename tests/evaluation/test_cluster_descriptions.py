@@ -155,3 +155,22 @@ def test_bad_input_is_refused(changed, message):
     given = {"X": [[0.0], [1.0], [2.0]], "labels": [0, 1, 1], **changed}
     with pytest.raises(ValueError, match=message):
         describe_clusters(given.pop("X"), given.pop("labels"), **given)
+
+
+def test_texts_of_a_shuffled_series_with_gaps_stay_with_their_rows():
+    pandas = pytest.importorskip("pandas")
+    texts = pandas.Series(
+        ["red car", "fast car", None, "small cat", "old cat", float("nan")], index=[5, 4, 3, 2, 1, 0]
+    )
+    X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    found = describe_clusters(X, [0, 0, 0, 1, 1, 1], texts=texts)
+    assert [each.keywords for each in found] == [("car",), ("cat",)]
+
+
+def test_numbers_of_clusters_may_have_gaps():
+    X = [[0.0], [0.1], [5.0], [5.1]]
+    found = describe_clusters(X, [7, 7, 100_000, 100_000], n_rows=1)
+    assert [(each.cluster, each.typical, each.doubtful) for each in found] == [
+        (7, (0,), ((1, 100_000),)),
+        (100_000, (2,), ((3, 7),)),
+    ]

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from sklearn.datasets import load_sample_images
 
-from likewise.exceptions import FileFormatError, PictureError
+from likewise.exceptions import FileFormatError, MissingDependencyError, PictureError
 from likewise.features import ImageFeatures, _images, image_features
 from likewise.features._efficientnet import build_efficientnet, read_checkpoint
 from likewise.features._features import Reduction
@@ -100,7 +100,7 @@ def test_broken_files_are_named_with_the_reason_and_the_others_kept(paths, tmp_p
 def test_nothing_readable_is_an_error(tmp_path):
     (tmp_path / "a.png").write_bytes(b"no")
     with pytest.raises(
-        FileFormatError, match=r"none of the 1 pictures can be read. The first: it is not a PNG"
+        FileFormatError, match=r"none of the 1 picture files can be read. The first: it is not a PNG"
     ):
         image_features([tmp_path / "a.png"])
 
@@ -156,6 +156,25 @@ def test_a_pickle_that_would_run_code_is_refused(tmp_path):
         read_checkpoint(io.BytesIO(pickle.dumps(1) * 3 + pickle.dumps(Evil())))
 
 
+def test_paths_in_a_table_whose_rows_were_shuffled(paths, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    (tmp_path / "broken.png").write_bytes(b"no")
+    column = pandas.Series([*paths, tmp_path / "broken.png"], index=[3, 5, 0, 1, 2, 4, 6])
+    with pytest.raises(FileFormatError, match=r"broken.png: it is not"):
+        ImageFeatures("pixels").fit(column)
+    assert ImageFeatures("pixels").fit_transform(column[:-1].to_frame()).shape[0] == 6
+    with pytest.raises(ValueError, match="expected a list of files; got one"):
+        image_features(str(paths[0]))
+    with pytest.raises(ValueError, match="expected at least one file; got none"):
+        image_features([])
+
+
+def test_gradients_without_scikit_image_are_refused_with_the_way_on(paths, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skimage.feature", None)
+    with pytest.raises(MissingDependencyError, match="pip install scikit-image"):
+        image_features(paths, method="hog")
+
+
 def test_a_pixel_and_a_broken_file_among_others(paths, tmp_path):
     Image.new("RGB", (1, 1)).save(tmp_path / "dot.png")
     (tmp_path / "broken.png").write_bytes(b"no")
@@ -209,6 +228,12 @@ def test_every_mode_becomes_rgb(mode):
 def test_sixteen_bits_are_scaled_not_clipped():
     image = Image.fromarray(np.full((4, 4), 32_768, dtype=np.uint16))
     assert abs(read_picture(bytes_of(image)).getpixel((0, 0))[0] - 127) <= 1
+
+
+def test_sixteen_bits_with_a_transparent_colour_are_scaled_too():
+    image = Image.fromarray(np.linspace(0, 65_535, 64).astype(np.uint16).reshape(8, 8))
+    found = np.asarray(read_picture(bytes_of(image, transparency=0)))
+    assert 110 < found.mean() < 150
 
 
 def test_the_first_frame_of_a_moving_picture_is_taken():

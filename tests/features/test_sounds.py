@@ -69,13 +69,27 @@ def test_broken_files_are_named(paths, tmp_path):
     assert len(found.X) == 2
     assert "not a WAV, FLAC, Ogg or MP3" in found.failed[1]
     assert found.failed[2] == "it contains no sound."
-    with pytest.raises(FileFormatError, match="none of the 1 sounds"):
+    with pytest.raises(FileFormatError, match="none of the 1 sound files"):
         sound_features([bad])
+
+
+@pytest.mark.parametrize("seconds", [0, -1, np.inf])
+def test_a_length_that_is_no_number_of_seconds_is_refused(paths, seconds):
+    with pytest.raises(ValueError, match="positive number of seconds"):
+        sound_features(paths, most_seconds=seconds)
+
+
+def test_silence_and_clipped_sound_have_finite_features(paths, tmp_path):
+    soundfile.write(tmp_path / "silence.wav", np.zeros(8000), RATE)
+    soundfile.write(tmp_path / "clipped.wav", np.sign(tone(300)), RATE)
+    found = sound_features([*paths, tmp_path / "silence.wav", tmp_path / "clipped.wav"])
+    assert np.isfinite(found.X).all()
+    assert not found.failed
 
 
 def test_long_sounds_are_truncated_with_a_note(paths):
     found = sound_features(paths, most_seconds=0.25)
-    assert found.notes == ("only the first 0.25 s of 6 sound(s) were used.",)
+    assert found.notes == ("only the first 0.25 s of 6 sounds were used.",)
 
 
 def test_a_cache_returns_the_same_features_and_notes(paths, tmp_path):

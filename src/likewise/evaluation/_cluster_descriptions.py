@@ -13,6 +13,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 IntArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.floating[Any]]
+_MOST_WORDS = 50_000
 _DIFFERENT = 0.5  # standard deviations between a cluster's mean and that of the other rows
 
 
@@ -87,8 +88,9 @@ def describe_clusters(
     in at least two texts of the cluster, unless the cluster has only one.
 
     The columns are those whose mean differs from the mean of all other rows by at least half a standard
-    deviation. Rows are doubtful if the estimator's probabilities, distances or embedding hardly prefer their
-    cluster to the next one; without an estimator, their distances to the means of the clusters.
+    deviation. The doubtful rows are those, apart from the typical ones, whose cluster is preferred to the
+    next one by the smallest margin: of the estimator's probabilities, distances or embedding, or, without an
+    estimator, of the distances to the means of the clusters.
 
     Parameters
     ----------
@@ -103,7 +105,8 @@ def describe_clusters(
     values : array-like of shape (n_rows, n_features), optional
         The same rows in the units in which to report means, if `X` is scaled.
     estimator : object, optional
-        The fitted model, with `predict_proba`, `transform` or `embedding_`.
+        The fitted model, with `predict_proba`, with a `transform` that returns distances to cluster centres,
+        or with `embedding_`.
     n_keywords, n_columns, n_rows : int
         Maximum number of keywords, of columns, and of typical and of doubtful rows.
 
@@ -141,28 +144,33 @@ def describe_clusters(
     if feature_names is not None and len(feature_names) != rows.shape[1]:
         raise ValueError(f"got {len(feature_names)} feature_names for {rows.shape[1]} columns of X.")
     used = np.flatnonzero(labels >= 0)
-    found = np.unique(labels[used])
+    found, place = np.unique(labels[used], return_inverse=True)
     if len(found) < 2:
         return []
+    numbers = np.full(len(labels), -1)  # of the clusters, without gaps
+    numbers[used] = place
     near = rows if feature_names is None else _standardize(shown, used)
-    squares = measure_squares(near, compute_means(near, labels))
-    other, rank = _rank_by_certainty(estimator, X, labels, squares)
-    keywords = _find_keywords(texts, labels, found, n_keywords) if texts is not None else {}
-    columns = (
-        {} if feature_names is None else _compare_columns(shown, labels, found, feature_names, n_columns)
-    )
+    squares = _compute_squared_distances(near, _compute_means(near, numbers))
+    other, rank = _rank_by_certainty(estimator, X, labels, numbers, found, squares)
+    keywords: dict[int, tuple[str, ...]] = {}
+    if texts is not None:
+        words = [text if isinstance(text, str) else "" for text in texts]  # None, NaN and NA are no text
+        keywords = _find_keywords([words[row] for row in used.tolist()], place, n_keywords)
+    columns: dict[int, tuple[ColumnDifference, ...]] = {}
+    if feature_names is not None:
+        columns = _compare_columns(shown, numbers, feature_names, n_columns)
     descriptions = []
-    for cluster in found.tolist():
-        members = np.flatnonzero(labels == cluster)
-        members = members[np.argsort(squares[members, cluster], kind="stable")]
+    for number, cluster in enumerate(found.tolist()):
+        members = np.flatnonzero(numbers == number)
+        members = members[np.argsort(squares[members, number], kind="stable")]
         rest = members[n_rows:]
         rest = rest[np.argsort(rank[rest], kind="stable")[:n_rows]]
         descriptions.append(
             ClusterDescription(
                 cluster,
                 len(members),
-                keywords.get(cluster, ()),
-                columns.get(cluster, ()),
+                keywords.get(number, ()),
+                columns.get(number, ()),
                 tuple(members[:n_rows].tolist()),
                 tuple((row, int(other[row])) for row in rest.tolist()),
             )
@@ -170,48 +178,46 @@ def describe_clusters(
     return descriptions
 
 
-def _find_keywords(
-    texts: Sequence[str | None], labels: IntArray, found: IntArray, most: int
-) -> dict[int, tuple[str, ...]]:
+def _find_keywords(texts: list[str], numbers: IntArray, most: int) -> dict[int, tuple[str, ...]]:
     from sklearn.feature_extraction.text import CountVectorizer
 
-    rows = np.flatnonzero(labels >= 0)
-    vectorizer = CountVectorizer(stop_words="english", max_features=50_000)
-    try:
-        counts = vectorizer.fit_transform([texts[row] or "" for row in rows.tolist()]).astype(np.float64)
-    except ValueError:  # no words
+    vectorizer = CountVectorizer(stop_words="english", max_features=_MOST_WORDS)
+    analyze = vectorizer.build_analyzer()
+    if not any(analyze(text) for text in texts):
         return {}
-    place = np.searchsorted(found, labels[rows])
-    groups = csr_array((np.ones(len(rows)), (place, np.arange(len(rows)))), shape=(len(found), len(rows)))
-    in_cluster = (groups @ counts).toarray()
-    n_texts = (groups @ (counts > 0).astype(np.float64)).toarray()
-    total = np.maximum(in_cluster.sum(axis=1, keepdims=True), 1.0)
-    weights = in_cluster / total * np.log1p(total.mean() / in_cluster.sum(axis=0))
-    weights[n_texts < np.minimum(2, np.bincount(place))[:, None]] = 0.0
+    counts = csr_array(vectorizer.fit_transform(texts), dtype=np.float64)
+    n_clusters, rows = int(numbers.max()) + 1, np.arange(len(texts))
+    groups = csr_array((np.ones(len(texts)), (numbers, rows)), shape=(n_clusters, len(texts)))
+    in_cluster, n_texts = csr_array(groups @ counts), csr_array(groups @ counts.sign())
+    total, sizes = in_cluster.sum(axis=1), np.bincount(numbers)
+    rarity = np.log1p(max(total.mean(), 1.0) / in_cluster.sum(axis=0))
     words = vectorizer.get_feature_names_out()
-    order = np.argsort(-weights, axis=1, kind="stable")[:, :most]
-    return {
-        cluster: tuple(str(words[column]) for column in order[row] if weights[row, column] > 0)
-        for row, cluster in enumerate(found.tolist())
-    }
+    keywords = {}
+    for number in range(n_clusters):
+        part = slice(in_cluster.indptr[number], in_cluster.indptr[number + 1])
+        columns = in_cluster.indices[part]
+        often = n_texts[[number]].toarray()[0, columns] >= min(2, sizes[number])
+        columns, found = columns[often], in_cluster.data[part][often]
+        weights = found / max(total[number], 1.0) * rarity[columns]
+        best = np.lexsort((columns, -weights))[:most]
+        keywords[number] = tuple(str(words[column]) for column in columns[best].tolist())
+    return keywords
 
 
 def _compare_columns(
-    values: FloatArray, labels: IntArray, found: IntArray, names: Sequence[str], most: int
+    values: FloatArray, numbers: IntArray, names: Sequence[str], most: int
 ) -> dict[int, tuple[ColumnDifference, ...]]:
-    used = values[labels >= 0]
-    means, overall, spread = compute_means(values, labels), used.mean(axis=0), used.std(axis=0)
+    used = values[numbers >= 0]
+    means, overall, spread = _compute_means(values, numbers), used.mean(axis=0), used.std(axis=0)
     spread[spread <= 1e-12 * np.abs(used).max(axis=0)] = 0.0  # only rounding errors
     columns = {}
-    for cluster in found.tolist():
-        share = np.count_nonzero(labels == cluster) / len(used)
-        elsewhere = (overall - share * means[cluster]) / (1 - share)
-        gap = means[cluster] - elsewhere
+    for number, mean in enumerate(means):
+        share = np.count_nonzero(numbers == number) / len(used)
+        elsewhere = (overall - share * mean) / (1 - share)
+        gap = mean - elsewhere
         difference = np.divide(gap, spread, out=np.zeros_like(gap), where=spread > 0)
-        columns[cluster] = tuple(
-            ColumnDifference(
-                str(names[j]), float(means[cluster, j]), float(elsewhere[j]), float(difference[j])
-            )
+        columns[number] = tuple(
+            ColumnDifference(str(names[j]), float(mean[j]), float(elsewhere[j]), float(difference[j]))
             for j in np.argsort(-np.abs(difference), kind="stable")[:most].tolist()
             if abs(difference[j]) >= _DIFFERENT
         )
@@ -223,40 +229,38 @@ def _standardize(values: FloatArray, used: IntArray) -> FloatArray:
     return np.asarray((values - values[used].mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
-def compute_means(rows: FloatArray, labels: IntArray) -> FloatArray:
-    """Return the mean of each cluster; NaN for an empty cluster."""
-    used = np.flatnonzero(labels >= 0)
-    counts = np.bincount(labels[used])
-    place = (labels[used], used)
-    sums: FloatArray = csr_array((np.ones(len(used)), place), shape=(len(counts), len(labels))) @ rows
-    return np.divide(sums, counts[:, None], out=np.full_like(sums, np.nan), where=counts[:, None] > 0)
+def _compute_means(rows: FloatArray, numbers: IntArray) -> FloatArray:
+    """Return the mean of each cluster; all have rows."""
+    used = np.flatnonzero(numbers >= 0)
+    counts = np.bincount(numbers[used])
+    place = (numbers[used], used)
+    sums: FloatArray = csr_array((np.ones(len(used)), place), shape=(len(counts), len(numbers))) @ rows
+    return sums / counts[:, None]
 
 
-def measure_squares(rows: FloatArray, means: FloatArray) -> FloatArray:
-    """Return the squared distance of each row to each mean; infinite for an empty cluster."""
-    squares: FloatArray = euclidean_distances(rows, np.nan_to_num(means), squared=True)
-    squares[:, np.isnan(means[:, 0])] = np.inf
-    return squares
+def _compute_squared_distances(rows: FloatArray, means: FloatArray) -> FloatArray:
+    return np.asarray(euclidean_distances(rows, means, squared=True))
 
 
 def _rank_by_certainty(
-    estimator: Any, X: Any, labels: IntArray, squares: FloatArray
+    estimator: Any, X: Any, labels: IntArray, numbers: IntArray, found: IntArray, squares: FloatArray
 ) -> tuple[IntArray, IntArray]:
     """Return the second-best cluster of each row, and the rank of the row, the least certain first."""
-    second, tie_break = _measure_margin(squares, labels)
-    margin = tie_break
+    second, tie_break = _measure_margin(squares, numbers)
+    second, margin = found[second], tie_break
     if hasattr(estimator, "predict_proba"):
         shares = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-        if shares.shape[1] >= squares.shape[1]:
+        if shares.shape[1] > labels.max():
             second, margin = _measure_margin(-shares, labels, relative=False)
     elif hasattr(estimator, "transform"):
         distances = np.asarray(estimator.transform(X), dtype=np.float64)
-        if distances.shape[1] >= squares.shape[1]:
+        if distances.shape[1] > labels.max():
             second, margin = _measure_margin(distances, labels)
     elif getattr(estimator, "embedding_", None) is not None:
         embedding = np.asarray(estimator.embedding_, dtype=np.float64)
-        means = compute_means(embedding, labels)
-        second, margin = _measure_margin(measure_squares(embedding, means), labels)
+        means = _compute_means(embedding, numbers)
+        second, margin = _measure_margin(_compute_squared_distances(embedding, means), numbers)
+        second = found[second]
     rank = np.empty(len(margin), dtype=np.int64)
     rank[np.lexsort((tie_break, margin))] = np.arange(len(margin))
     return second, rank

@@ -1,7 +1,7 @@
 """Keep computed rows of features in files, by the digest of what they were computed from.
 
 A cache is a folder. Each run adds files of its own, which are written under another name and then renamed.
-So a process that is killed loses only the rows of its last seconds, and processes may share a folder.
+So a process that is killed loses at most its last batch and ten seconds, and processes may share a folder.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import os
 import secrets
 import time
 from contextlib import suppress
+from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 from zipfile import BadZipFile
 
 import numpy as np
@@ -20,6 +23,7 @@ import numpy.typing as npt
 from likewise._atomic_files import replace_file
 
 FloatArray = npt.NDArray[np.float32]
+_VERSION = 1  # to be increased if a method computes other rows than before
 _SECONDS = 10.0  # between two files of one run
 _MOST_FILES = 16  # more are merged into one
 
@@ -32,12 +36,12 @@ class RowCache:
     folder : path or None
         The folder, which is created if need be.
     name : str
-        The name of the model and the version of its features.
+        The name of the method, with all settings that its rows depend on.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None, name: str) -> None:
         self._folder = None if folder is None else Path(folder)
-        self._name = name
+        self._name = f"{name}-v{_VERSION}"
         self._rows: dict[bytes, FloatArray] = {}
         self._new: list[bytes] = []
         self._files: list[Path] = []
@@ -45,14 +49,13 @@ class RowCache:
         if self._folder is not None:
             self._read(self._folder)
 
-    def digest(self, path: str | os.PathLike[str]) -> bytes:
-        """Return the digest of the contents of a file; an empty one if nothing is kept."""
+    def digest(self, file: BinaryIO) -> bytes:
+        """Return the digest of a file, and go back to its beginning; an empty one if nothing is kept."""
         if self._folder is None:
             return b""
-        if not os.path.isfile(path):  # reading a pipe would wait forever
-            raise ValueError("it is not a plain file." if os.path.exists(path) else "there is no such file.")
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
+        digest = hashlib.file_digest(file, _make_hash).digest()  # type: ignore[arg-type]
+        file.seek(0)
+        return digest
 
     def get(self, digest: bytes) -> FloatArray | None:
         """Return the row of a digest; None if it is not in the cache."""
@@ -62,6 +65,8 @@ class RowCache:
         """Add a row, and write the new rows from time to time."""
         if self._folder is None:
             return
+        if self._rows and len(next(iter(self._rows.values()))) != len(row):
+            self._rows, self._new = {}, []  # rows of another method under the same name
         self._rows[digest] = row
         self._new.append(digest)
         if time.monotonic() - self._saved > _SECONDS:
@@ -71,16 +76,17 @@ class RowCache:
         """Write the new rows; a folder that cannot be written to is no error, since only time is lost."""
         if self._folder is None or not self._new:
             return
+        self._saved = time.monotonic()
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             merge = len(self._files) >= _MOST_FILES
             new = self._write(self._folder, list(self._rows) if merge else self._new)
+            self._new = []
             if merge:
                 for path in self._files:
                     path.unlink(missing_ok=True)
                 self._files = []
             self._files.append(new)
-        self._new, self._saved = [], time.monotonic()
 
     def _write(self, folder: Path, keys: list[bytes]) -> Path:
         rows = np.stack([self._rows[key] for key in keys])
@@ -96,16 +102,19 @@ class RowCache:
 
     def _read(self, folder: Path) -> None:
         for path in sorted(folder.glob(f"{self._name}-*.npz")):
-            self._files.append(path)
-            with suppress(
-                OSError, ValueError, KeyError, EOFError, BadZipFile
-            ):  # a damaged file only costs time
+            # A damaged file, or one that another process has just merged into a new one, only costs time.
+            with suppress(OSError, ValueError, KeyError, EOFError, BadZipFile):
                 with open(path, "rb") as file, np.load(file, allow_pickle=False) as found:
                     digests, rows = found["digests"], found["rows"]
-                if rows.dtype == np.float32 and len(rows) == len(digests) and np.isfinite(rows).all():
+                width = {rows.shape[1], *(len(row) for row in islice(self._rows.values(), 1))}
+                if rows.dtype == np.float32 and len(rows) == len(digests) and len(width) == 1:
                     self._rows.update(zip(map(bytes, digests), rows, strict=True))
+                    self._files.append(path)
 
 
 def digest_text(text: str) -> bytes:
     """Return the digest of a text."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return _make_hash(text.encode("utf-8", "surrogatepass")).digest()
+
+
+_make_hash = partial(hashlib.blake2b, digest_size=16)

@@ -9,13 +9,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from sklearn.preprocessing import normalize
 
 from likewise._optional import require
-from likewise.exceptions import PictureError, describe_cause
+from likewise.exceptions import MissingDependencyError, PictureError, describe_cause
 from likewise.features._cache import RowCache
 from likewise.features._efficientnet import SIDE, build_efficientnet, read_checkpoint
 from likewise.features._features import (
@@ -24,7 +24,6 @@ from likewise.features._features import (
     FloatArray,
     Reduction,
     Step,
-    open_file,
     read_all,
 )
 from likewise.features._models import MODELS, can_run, open_model
@@ -107,23 +106,24 @@ class ImageFeatures(FileFeatures):
             expected = ", ".join(map(repr, ("auto", *METHODS)))
             raise ValueError(f"method must be one of {expected}; got {self.method!r}.")
         self.method_ = _choose_method() if self.method == "auto" else self.method
+        if self.method_ == "hog":
+            _import_hog()
 
     def _read(
         self, paths: Sequence[str | os.PathLike[str]], progress: Step | None
     ) -> tuple[FloatArray, dict[int, str]]:
         encode = _load_network(*open_model("efficientnet")) if self.method_ == "efficientnet" else None
 
-        def read(path: str | os.PathLike[str]) -> FloatArray:
-            with open_file(path) as file:
-                image = read_picture(file, side=4 * _HOG)
+        def read(file: BinaryIO) -> FloatArray:
+            image = read_picture(file, side=4 * _HOG)
             if encode is not None:
                 return _draw_square(image, SIDE, smooth=True)
             return _summarize(image, self.method_)
 
         cache = RowCache(self.cache, self.method_)
-        return read_all(paths, read, what="pictures", progress=progress, encode=encode, cache=cache)
+        return read_all(paths, read, what="picture", progress=progress, encode=encode, cache=cache)
 
-    def _reduce(self, rows: FloatArray) -> tuple[Reduction, str]:
+    def _make_reduction(self, rows: FloatArray) -> tuple[Reduction, str]:
         if self.method_ == "efficientnet":
             return Reduction(self.n_features, equal_weights=False), "EfficientNet-Lite0 (ImageNet)"
         n_colours = 2 * _COLOUR * _COLOUR
@@ -161,7 +161,7 @@ def image_features(
     Features
         One row for each image that can be read, in float32.
     """
-    return ImageFeatures(method, n_features=n_features, cache=cache).compute(paths, progress)
+    return ImageFeatures(method, n_features=n_features, cache=cache)._compute(paths, progress)
 
 
 def _choose_method() -> str:
@@ -207,9 +207,19 @@ def _draw_square(image: Any, side: int, *, smooth: bool = False) -> FloatArray:
     return np.asarray(drawn, dtype=np.float32) / np.float32(255.0)
 
 
-def _gradients(image: Any) -> FloatArray:
-    from skimage.feature import hog
+def _import_hog() -> Callable[..., FloatArray]:
+    try:
+        from skimage.feature import hog
+    except ImportError as error:
+        raise MissingDependencyError(
+            "the method 'hog' needs scikit-image. Install it with: pip install scikit-image"
+        ) from error
+    found: Callable[..., FloatArray] = hog
+    return found
 
+
+def _gradients(image: Any) -> FloatArray:
+    hog = _import_hog()
     grey = _draw_square(image, _HOG) @ _LUMA
     found: FloatArray = hog(grey, orientations=8, pixels_per_cell=(8, 8), cells_per_block=(2, 2))
     return found
@@ -220,8 +230,8 @@ def read_picture(file: IO[bytes] | Any, *, side: int | None = None) -> Image:
 
     With `side`, a larger image is reduced until neither side is longer.
     """
-    pillow: Any = require("PIL.Image", extra="studio")
-    ops: Any = require("PIL.ImageOps", extra="studio")
+    pillow: Any = require("PIL.Image", extra="vision")
+    ops: Any = require("PIL.ImageOps", extra="vision")
     try:
         with _opening, warnings.catch_warnings():
             warnings.simplefilter("ignore", pillow.DecompressionBombWarning)
@@ -235,14 +245,14 @@ def read_picture(file: IO[bytes] | Any, *, side: int | None = None) -> Image:
             if side is not None:
                 image.draft("RGB", (side, side))  # decodes a JPEG at a reduced size
             found = ops.exif_transpose(image)
-            if found.mode in ("LA", "PA", "RGBA", "RGBa", "La") or "transparency" in found.info:
-                clear = found.convert("RGBA")
-                found = pillow.new("RGBA", clear.size, "white")
-                found.alpha_composite(clear)
             if found.mode.startswith("I;16") or found.mode == "I":
                 # Pillow's conversion would clip 16-bit grey to white.
                 grey = np.asarray(found, dtype=np.float64)
                 found = pillow.fromarray(np.clip(grey / 257.0, 0.0, 255.0).astype(np.uint8))
+            if found.mode in ("LA", "PA", "RGBA", "RGBa", "La") or "transparency" in found.info:
+                clear = found.convert("RGBA")
+                found = pillow.new("RGBA", clear.size, "white")
+                found.alpha_composite(clear)
             found = found if found.mode == "RGB" else found.convert("RGB")
             if side is not None:
                 found.thumbnail((side, side))

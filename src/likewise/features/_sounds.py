@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import gcd
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from likewise._optional import require
+from likewise._words import format_count
 from likewise.exceptions import SoundError, describe_cause
 from likewise.features._cache import RowCache
 from likewise.features._features import (
@@ -26,7 +27,6 @@ from likewise.features._features import (
     FloatArray,
     Reduction,
     Step,
-    open_file,
     read_all,
 )
 from likewise.features._models import MODELS, open_model
@@ -48,7 +48,7 @@ class SoundFeatures(FileFeatures):
     """Compute features of sound files from their spectrograms, or with a network.
 
     "mel" computes the log-mel spectrogram, of 40 bands from 50 Hz to 8 kHz. The 20th percentile of a band is
-    its background; the loudness at a moment is what all bands together have above theirs. A row has
+    its background; the loudness of a moment is the sum of all bands above their background. A row has
     three blocks of equal weight: the mean of each band over time, weighted by the loudness; the 95th
     percentile of each band above its background; and the rhythm, which is the spectrum of the loudness over
     time. The level of a recording is normalised first. Principal components reduce the rows to at most
@@ -118,6 +118,8 @@ class SoundFeatures(FileFeatures):
         if self.method not in ("auto", *METHODS):
             expected = ", ".join(map(repr, ("auto", *METHODS)))
             raise ValueError(f"method must be one of {expected}; got {self.method!r}.")
+        if not 0 < self.most_seconds < np.inf:
+            raise ValueError(f"most_seconds must be a positive number of seconds; got {self.most_seconds!r}.")
         self.method_ = "mel" if self.method == "auto" else self.method
 
     def _read(
@@ -128,25 +130,28 @@ class SoundFeatures(FileFeatures):
         if self.method_ != "mel":
             summarize, rate = _load_network(self.method_, open_model(self.method_))
 
-        def read(path: str | os.PathLike[str]) -> FloatArray:
-            with open_file(path) as file:
-                sound = read_wave(file, most_seconds=self.most_seconds, rate=rate)
+        def read(file: BinaryIO) -> FloatArray:
+            sound = read_wave(file, most_seconds=self.most_seconds, rate=rate)
             # The overall loudness depends on the distance to the microphone, not on the sound.
             loud = float(np.sqrt(np.square(sound.samples, dtype=np.float64).mean()))
-            even = sound if loud < 1e-7 else replace(sound, samples=sound.samples / np.float32(10.0 * loud))
-            return np.append(summarize(even), sound.cut)  # so that the cache knows which sounds were cut
+            scale = np.float32(1.0 if loud < 1e-7 else 10.0 * loud)
+            normalised = replace(sound, samples=sound.samples / scale)
+            return np.append(
+                summarize(normalised), sound.cut
+            )  # so that the cache knows which sounds were cut
 
         cache = RowCache(self.cache, f"{self.method_}-{self.most_seconds:g}s")
-        rows, failed = read_all(paths, read, what="sounds", progress=progress, cache=cache)
+        rows, failed = read_all(paths, read, what="sound", progress=progress, cache=cache)
         if n_cut := np.count_nonzero(rows[:, -1]):
-            self.notes_ = (f"only the first {self.most_seconds:g} s of {n_cut} sound(s) were used.",)
+            sounds = format_count(int(n_cut), "sound")
+            self.notes_ = (f"only the first {self.most_seconds:g} s of {sounds} were used.",)
         return rows[:, :-1], failed
 
-    def _reduce(self, rows: FloatArray) -> tuple[Reduction, str]:
+    def _make_reduction(self, rows: FloatArray) -> tuple[Reduction, str]:
         if self.method_ == "mel":
             return Reduction(self.n_features, [_BANDS, 2 * _BANDS]), f"{_BANDS} mel bands and the rhythm"
         model = MODELS[self.method_]
-        self.notes_ += (f"the licence of the {model.summary} is {model.licence}: no commercial use.",)
+        self.notes_ += (f"the licence of {self.method_!r}, {model.licence}, excludes commercial use.",)
         n = rows.shape[1] // 3
         return Reduction(self.n_features, [n, 2 * n]), f"the {model.summary}"
 
@@ -183,7 +188,7 @@ def sound_features(
         One row for each sound that can be read, in float32.
     """
     transformer = SoundFeatures(method, n_features=n_features, most_seconds=most_seconds, cache=cache)
-    return transformer.compute(paths, progress)
+    return transformer._compute(paths, progress)
 
 
 # ---------------------------------------------------------------------- a row for each sound
@@ -199,7 +204,7 @@ def _summarize_bands(sound: Wave) -> FloatArray:
 
 
 def _measure_rhythm(loudness: FloatArray) -> FloatArray:
-    """Return the spectrum of the loudness over time, between 0 and half the number of windows a second."""
+    """Return the spectrum of the loudness over time, from 0 Hz to half the number of windows per second."""
     varied = loudness - loudness.mean()
     size = float(np.sqrt(np.square(varied).sum()))
     if len(varied) < 2 or size == 0:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._words import format_count
+from likewise._words import format_count, truncate
 from likewise.exceptions import FileFormatError
 from likewise.features._cache import RowCache, digest_text
 from likewise.features._features import Features, FloatArray, Reduction, Step, find_scale
@@ -44,9 +44,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     method : {"auto", "words", "wordllama", "minilm", "minilm+wordllama"} or callable, default="auto"
-        "auto" uses all installed models, and "words" if there is none or if most texts are not in the Latin
-        script, since the models know English only. A callable takes a list of texts and returns an array with
-        one row for each.
+        "auto" uses all installed models, and "words" if there is none or if most letters of the first 1,000
+        texts are not Latin, since the models know English only. A callable gets a list of all texts, and
+        returns an array with one row for each; with more than 50,000 texts it first gets a sample of them.
     n_features : int, default=100
         Maximum number of features.
     cache : path or None, default=None
@@ -80,6 +80,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     True
     """
 
+    _named = "the texts"  # in messages
+
     def __init__(
         self,
         method: str | Encoder = "auto",
@@ -94,7 +96,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Iterable[str | None], y: object = None) -> Self:
-        """Choose the method, and learn the words and the scale of the columns.
+        """Choose the method, and learn the vocabulary or the principal components.
 
         Parameters
         ----------
@@ -111,7 +113,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         self.fit_transform(X)
         return self
 
-    def fit_transform(self, X: Iterable[str | None], y: object = None, **params: Any) -> FloatArray:
+    def fit_transform(
+        self, X: Iterable[str | None], y: object = None, *, progress: Step | None = None
+    ) -> FloatArray:
         """Fit the transformer, and return the features of the same texts.
 
         Parameters
@@ -120,8 +124,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             The texts.
         y : object
             Ignored.
-        **params : dict
-            `progress`, a function that is called as ``progress(n_done, n_total)``.
+        progress : callable or None
+            Called as ``progress(n_done, n_total)`` while a model embeds the texts.
 
         Returns
         -------
@@ -136,7 +140,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             self._scale = find_scale(found)
             found /= self._scale
         else:
-            found = self._fit_encoded(texts, params.get("progress"))
+            found = self._fit_encoded(texts, progress)
         self.n_features_out_ = found.shape[1]
         return found
 
@@ -207,11 +211,21 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         if not kept:
             raise FileFormatError("every text is empty.")
         step = -(-len(kept) // _MOST_FITTED)
-        sample = np.concatenate(list(self._encode(kept[::step], progress if step == 1 else None)))
+        n_sampled = len(kept[::step]) if step > 1 else 0
+        total = len(kept) + n_sampled
+
+        def report(done: int, _: int) -> None:
+            if progress is not None:
+                progress(done, total)
+
+        def report_after_sample(done: int, _: int) -> None:
+            report(n_sampled + done, total)
+
+        sample = np.concatenate(list(self._encode(kept[::step], report)))
         self._reduction = Reduction(self.n_features, equal_weights=False)
         found = self._reduction.fit(sample)
         if step > 1:
-            reduced = [self._reduction.apply(block) for block in self._encode(kept, progress)]
+            reduced = [self._reduction.apply(block) for block in self._encode(kept, report_after_sample)]
             found = np.concatenate(reduced)
         source = _describe(self.method_, sample.shape[1])
         self.description_ = f"{found.shape[1]} components of {source}"
@@ -220,7 +234,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     def _encode(self, texts: list[str], progress: Step | None = None) -> Iterator[FloatArray]:
         """Yield the rows of the model, a batch at a time."""
         if callable(self.method_):
-            yield _check_encoded(np.asarray(self.method_(texts)), len(texts))
+            yield _check_encoded(np.asarray(self.method_(texts)), texts)
             return
         encoders = [partial(_encode_with, name) for name in self.method_.split("+")]
         cache = RowCache(self.cache if "minilm" in self.method_ else None, "minilm")
@@ -244,7 +258,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         self._vectorizer = TfidfVectorizer(sublinear_tf=True, **pairs)
         analyze = self._vectorizer.build_analyzer()
         if not any(analyze(text) for text in texts):
-            raise FileFormatError("no text contains a word of at least two letters.")
+            raise FileFormatError(f"no text of {self._named} contains a word of at least two letters.")
         words = self._vectorizer.fit_transform(texts)
         n_words, unit = words.shape[1], "characters and pairs of them" if pairs else "words"
         if n_words <= self.n_features:
@@ -301,23 +315,27 @@ def text_features(
     >>> found.X.shape, dict(found.failed)
     ((2, 4), {1: 'it is empty.'})
     """
-    whole = [text or "" for text in texts]
+    whole = _list_texts(texts)
     failed = {row: "it is empty." for row, text in enumerate(whole) if not text.strip()}
     if len(failed) == len(whole):
-        raise FileFormatError(f"every cell of {named} is empty; there is no text to learn from.")
+        raise FileFormatError(f"every text of {named} is empty; there is nothing to learn from.")
     kept = [text for text in whole if text.strip()]
     transformer = TextFeatures(method, n_features=n_features, cache=cache, random_state=random_state)
-    try:
-        X = transformer.fit_transform(kept, progress=progress)
-    except FileFormatError as error:
-        raise FileFormatError(
-            f"no cell of {named} contains a word of at least two letters. Choose other columns."
-        ) from error
+    transformer._named = named
+    X = transformer.fit_transform(kept, progress=progress)
     notes = list(transformer.notes_)
     if failed:
         is_or_are = "is" if len(failed) == 1 else "are"
         notes.append(f"{format_count(len(failed), 'row')} without text in {named} {is_or_are} left out.")
     return Features(X, f"{transformer.description_} of {named}", tuple(notes), failed)
+
+
+def _is_missing(cell: Any) -> bool:
+    """Return True for NaN and NA, with which pandas marks missing values."""
+    try:
+        return bool(cell != cell)
+    except TypeError:  # the truth of NA is undefined
+        return True
 
 
 def _list_texts(X: Any) -> list[str]:
@@ -330,7 +348,7 @@ def _list_texts(X: Any) -> list[str]:
         X = X.iloc[:, 0] if hasattr(X, "iloc") else X[:, 0]
     texts = []
     for row, text in enumerate(X):
-        if text is None or text != text:  # NaN is how pandas marks a gap
+        if text is None or _is_missing(text):
             text = ""
         if not isinstance(text, str):
             raise ValueError(f"expected texts; row {row} is {text!r} of type {type(text).__name__}.")
@@ -349,16 +367,17 @@ def _insert_zeros(found: FloatArray, texts: list[str]) -> FloatArray:
     return whole
 
 
-def _check_encoded(found: np.ndarray, n_texts: int) -> FloatArray:
-    if found.ndim != 2 or len(found) != n_texts or found.dtype.kind not in "fiub":
+def _check_encoded(found: np.ndarray, texts: list[str]) -> FloatArray:
+    if found.ndim != 2 or len(found) != len(texts) or found.dtype.kind not in "fiub":
         raise ValueError(
-            f"method returned an array of shape {found.shape} and type {found.dtype} for {n_texts} texts; "
+            f"method returned an array of shape {found.shape} and type {found.dtype} for {len(texts)} texts; "
             "expected one row of numbers for each text."
         )
     found = found.astype(np.float32 if found.dtype.itemsize <= 4 else np.float64)
     if not np.isfinite(found).all():
         row = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
-        raise ValueError(f"method returned NaN or infinity for text {row}; expected finite numbers.")
+        text = truncate(texts[row], 60)
+        raise ValueError(f"method returned NaN or infinity for {text!r}; expected finite numbers.")
     return found
 
 
@@ -397,7 +416,9 @@ def _describe(method: str | Encoder, n_features: int) -> str:
 
 def _encode_with(name: str, texts: Sequence[str]) -> FloatArray:
     """Return the rows of a model, which is loaded when it is first needed."""
-    return _load_encoder(name, open_model(name))(texts)
+    # Half a surrogate pair, from a badly decoded file, is no text for a tokenizer.
+    clean = [text.encode("utf-8", "replace").decode() for text in texts]
+    return _load_encoder(name, open_model(name))(clean)
 
 
 @lru_cache
