@@ -190,7 +190,7 @@ def contradict(newcomer):
 
 
 def join_groups_of_items_apart(newcomer, attempt):
-    """Say that two items belong to their groups, and that the groups are one, although the items are apart."""
+    """Say that two items that were answered apart belong to their groups, and that the groups are one."""
     groups = newcomer.api("api/groups").json()["groups"]
     middles = {group["typical"][0]["row"] for group in groups}
     labels = struct.unpack(f"<{len(newcomer.digit_of)}H", newcomer.api("api/map/labels").body())
