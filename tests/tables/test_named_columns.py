@@ -194,6 +194,14 @@ def test_a_column_of_words_names_the_column_a_cell_and_ways_on(table):
     assert "--features" in text
 
 
+@pytest.mark.parametrize(
+    ("cell", "option"), [("my card was stolen", "--text"), ("a/wren.JPG", "--image"), ("owl.wav", "--audio")]
+)
+def test_a_column_of_texts_or_files_suggests_the_option_for_it(table, cell, option):
+    text = read_refused(table, f"x,what\n1,{cell}\n2,{cell}\n")
+    assert f"To compute features from 'what', use {option} what. Leave out" in text
+
+
 def test_several_columns_of_words_are_dropped_with_one_option(table):
     text = read_refused(table, "a,x,b\n1,1,u\nq,2,v\n")
     assert text.startswith("t.csv:3: the column 'a' is not numeric; it has 'q'. Neither is 'b'.")

@@ -411,9 +411,23 @@ def _describe_gaps(raw: RawTable, gaps: dict[str, NonNumericCell]) -> str:
             f"Leave out non-numeric columns with --drop {_quote_names(wrong)}, use a column as the ids with "
             f"--id {_quote_names([name])}, or choose the columns to use with --features."
         )
+    for other, cell in wrong.items():
+        if (option := _guess_option(cell.text)) is not None:
+            tip = f"To compute features from {other!r}, use {option} {_quote_names([other])}. {tip}"
+            break
     others = [repr(other) for other in list(wrong)[1:4]]
     more = f" Neither is {' nor '.join(others)}." if others else ""
     return f"{raw.place(bad.row)}: the column {name!r} is not numeric; it has {bad.shown}.{more} {tip}"
+
+
+def _guess_option(cell: str) -> str | None:
+    """Return the option for a column of texts, pictures or sounds, judged by one cell; None for others."""
+    ending = cell.strip().lower().rpartition(".")[2]
+    if ending in ("png", "jpg", "jpeg", "gif", "webp", "bmp"):
+        return "--image"
+    if ending in ("wav", "mp3", "ogg", "flac"):
+        return "--audio"
+    return "--text" if len(cell.split()) > 2 else None
 
 
 def _quote_names(names: Iterable[str]) -> str:
