@@ -36,7 +36,7 @@ def test_many_words_are_reduced_by_a_seeded_svd():
 
 
 def test_no_text_and_no_words_are_errors():
-    with pytest.raises(FileFormatError, match="every text of 'a' is empty"):
+    with pytest.raises(FileFormatError, match="every cell of 'a' is empty"):
         text_features([None, " "], named="'a'")
     with pytest.raises(FileFormatError, match="word of at least two letters"):
         text_features(["a", "?"], method="words")

@@ -258,7 +258,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         self._vectorizer = TfidfVectorizer(sublinear_tf=True, **pairs)
         analyze = self._vectorizer.build_analyzer()
         if not any(analyze(text) for text in texts):
-            raise FileFormatError(f"no text of {self._named} contains a word of at least two letters.")
+            raise FileFormatError(
+                f"no cell of {self._named} contains a word of at least two letters. Choose other columns."
+            )
         words = self._vectorizer.fit_transform(texts)
         n_words, unit = words.shape[1], "characters and pairs of them" if pairs else "words"
         if n_words <= self.n_features:
@@ -318,7 +320,7 @@ def text_features(
     whole = _list_texts(texts)
     failed = {row: "it is empty." for row, text in enumerate(whole) if not text.strip()}
     if len(failed) == len(whole):
-        raise FileFormatError(f"every text of {named} is empty; there is nothing to learn from.")
+        raise FileFormatError(f"every cell of {named} is empty; there is no text to learn from.")
     kept = [text for text in whole if text.strip()]
     transformer = TextFeatures(method, n_features=n_features, cache=cache, random_state=random_state)
     transformer._named = named
