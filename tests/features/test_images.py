@@ -100,7 +100,7 @@ def test_broken_files_are_named_with_the_reason_and_the_others_kept(paths, tmp_p
 def test_nothing_readable_is_an_error(tmp_path):
     (tmp_path / "a.png").write_bytes(b"no")
     with pytest.raises(
-        FileFormatError, match=r"none of the 1 picture files can be read. The first: it is not a PNG"
+        FileFormatError, match=r"none of the 1 pictures can be read. The first: it is not a PNG"
     ):
         image_features([tmp_path / "a.png"])
 

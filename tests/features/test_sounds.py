@@ -69,7 +69,7 @@ def test_broken_files_are_named(paths, tmp_path):
     assert len(found.X) == 2
     assert "not a WAV, FLAC, Ogg or MP3" in found.failed[1]
     assert found.failed[2] == "it contains no sound."
-    with pytest.raises(FileFormatError, match="none of the 1 sound files"):
+    with pytest.raises(FileFormatError, match="none of the 1 sounds"):
         sound_features([bad])
 
 

@@ -170,7 +170,7 @@ def read_all(
         cache.save()
     if not rows:
         why = f" The first: {next(iter(failed.values()))}" if failed else ""
-        raise FileFormatError(f"none of the {len(paths)} {what} files can be read.{why}")
+        raise FileFormatError(f"none of the {len(paths)} {what}s can be read.{why}")
     return np.stack([rows[place] for place in sorted(rows)]), failed
 
 
@@ -324,5 +324,7 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
         if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait forever
             raise ValueError("it is not a plain file.")
         return open(path, "rb")
+    except FileNotFoundError as error:
+        raise ValueError("there is no such file.") from error
     except OSError as error:
         raise ValueError(f"it cannot be opened ({error.strerror}).") from error

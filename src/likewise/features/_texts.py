@@ -317,7 +317,7 @@ def text_features(
     >>> found.X.shape, dict(found.failed)
     ((2, 4), {1: 'it is empty.'})
     """
-    whole = _list_texts(texts)
+    whole = _list_texts(texts) if len(texts) else []
     failed = {row: "it is empty." for row, text in enumerate(whole) if not text.strip()}
     if len(failed) == len(whole):
         raise FileFormatError(f"every cell of {named} is empty; there is no text to learn from.")
