@@ -94,7 +94,7 @@ def test_broken_files_are_named_with_the_reason_and_the_others_kept(paths, tmp_p
     assert set(found.failed) == {1, 3, 4}
     assert "corrupt or truncated" in found.failed[1]
     assert "not a PNG" in found.failed[3]
-    assert "No such file" in found.failed[4]
+    assert "no such file" in found.failed[4]
 
 
 def test_nothing_readable_is_an_error(tmp_path):
