@@ -195,6 +195,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             return method
         installed = [name for name in ("minilm", "wordllama") if can_run(MODELS[name])]
         if not installed:
+            self.notes_ = ("no model of texts is installed; `likewise models` shows how to get one.",)
             return "words"
         latin, _ = _measure_script(texts)
         if latin < 0.5:
