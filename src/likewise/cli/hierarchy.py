@@ -172,7 +172,7 @@ def command(asked: HierarchyOptions) -> None:
     """
     asked.check()
 
-    from likewise.cli._items import find_cache
+    from likewise.cli._items import get_cache_folder
     from likewise.cli._tags import (
         build_items,
         find_shared_id,
@@ -207,7 +207,7 @@ def command(asked: HierarchyOptions) -> None:
             labels=asked.label_columns or (),
             components=asked.components,
             method=asked.features_from,
-            cache=None if asked.data == output.STDOUT else find_cache(asked.data),
+            cache=None if asked.data == output.STDOUT else get_cache_folder(asked.data),
             progress=lambda done, n: step(f"computing features: {done:,} of {n:,}", within=True),
             seed=asked.seed,
         )

@@ -306,7 +306,7 @@ def _create_project(path: Path, folder: Path, asked: StudioOptions, options: dic
     with stderr.status("Reading the items …") as status:
         names = ("image", "audio", "id_column", "truth", "encoding", "seed")
         data = read_source(
-            path,
+            asked.path or path,  # as given, for errors: Path("https://…") loses a slash
             lambda done, total: status.update(f"Reading the items … {done:,} of {total:,}"),
             text=asked.get_text_columns(),
             drop=asked.drop or (),

@@ -65,6 +65,38 @@ def test_columns_of_numbers_and_categories_with_their_means(write):
     assert found[1] == ("plan team 94 % (others 0 %)", "cm 10.1 (others 4.1)")
 
 
+def test_the_others_are_all_other_items_however_many_are_read(write, monkeypatch):
+    monkeypatch.setattr(descriptions, "_MOST_ITEMS", 60)
+    # Of the 420 items outside the second group, 10 are "b", and 20 have the value 1 in "cm".
+    rows = [{"plan": "a", "cm": "0"}] * 400 + [{"plan": "b", "cm": "4"}] * 20
+    rows += [{"plan": "b" if row % 2 else "a", "cm": "1"} for row in range(20)]
+    labels = groups(*[0] * 400, *[1] * 20, *[2] * 20)
+    found = describe_groups(write(rows, "row"), labels)
+    assert set(found[1]) == {"plan b 100 % (others 2 %)", "cm 4.00 (others 0.05)"}
+    assert found[0] == ("plan a 100 % (others 25 %)", "cm 0.00 (others 2.50)")
+    monkeypatch.setattr(descriptions, "_MOST_ITEMS", 5_000)
+    assert describe_groups(write(rows, "row"), labels) == found
+
+
+def test_a_gap_is_replaced_by_the_mean_of_all_items(write, monkeypatch):
+    monkeypatch.setattr(descriptions, "_MOST_ITEMS", 20)
+    rows = [{"cm": "0"}] * 990 + [{"cm": "8"}] * 9 + [{"cm": ""}]
+    found = describe_groups(write(rows, "row"), groups(*[0] * 990, *[1] * 10))
+    # The mean of all items is about 0.07, so that of the second group is (9 * 8 + 0.07) / 10.
+    assert found[1] == ("cm 7.21 (others 0.00)",)
+
+
+def test_groups_that_are_not_described_count_as_others(write, monkeypatch):
+    monkeypatch.setattr(descriptions, "_MOST_GROUPS", 2)
+    rows = [{"cm": "0"}] * 20 + [{"cm": "4"}] * 15 + [{"cm": "10"}] * 10
+    labels = groups(*[0] * 20, *[1] * 15, *[5] * 4, *[7] * 3, *[9] * 3)
+    found = describe_groups(write(rows, "row"), labels)
+    # (15 * 4 + 10 * 10) / 25 for the items outside the first group.
+    assert found == {0: ("cm 0.0 (others 6.4)",)}
+    words = write(["wren"] * 20 + ["lark"] * 15 + ["lark"] * 10)
+    assert describe_groups(words, labels) == {0: ("wren",), 1: ("lark",)}
+
+
 def test_of_many_columns_only_those_beyond_noise_are_shown(write):
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(60, 300))

@@ -1,4 +1,4 @@
-"""Describe the groups of a picture: the words or the columns that set each of them apart."""
+"""Describe the groups of the current clustering: the words or the columns that set each of them apart."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from likewise._words import truncate
 from likewise.evaluation import describe_clusters
@@ -15,12 +16,13 @@ from likewise.studio.items import ItemFile
 from likewise.tables import is_plain_number
 
 FloatArray = npt.NDArray[np.float64]
-_MOST_GROUPS = 200  # further groups, the smallest, are not described
+_MOST_GROUPS = 200  # further groups, the smallest, are not described, but count as others
 _MOST_ITEMS = 5_000
 _MOST_CELLS = 250_000
 _LEAST = 10  # items per group, even if there are more than `_MOST_ITEMS` then
 _MOST_CHARACTERS = 1_000  # of each text
 _N_KEYWORDS, _N_COLUMNS = 5, 3
+_DIFFERENT = 0.5  # standard deviations between the mean of a group and that of the others, at least
 _MOST_LEVELS = 20  # of a category
 _LONGEST = 40  # characters of the name of a column, or of a level
 
@@ -31,13 +33,14 @@ def describe_groups(
     """Return phrases that describe each group, the most distinctive first.
 
     Texts are described by up to five keywords, such as "card". Rows of a table are described by up to three
-    columns, such as "price 3.5 (others 1.2)" or "colour red 90 % (others 20 %)". Pictures and sounds are not
-    described: their typical members are shown instead. See :func:`likewise.evaluation.describe_clusters`.
+    columns, such as "price 3.51 (others 1.20)" or "colour red 90 % (others 20 %)". Pictures and sounds are
+    not described: their typical members are shown instead. See :func:`likewise.evaluation.describe_clusters`.
     A column whose difference could be chance, given the number of columns and of members, is left out.
 
-    The time does not grow with the number of items. With more than 5,000 items, or more than 250,000 cells,
-    an equal number of members of each group is drawn at random, at least ten if the group has them. The
-    first 1,000 characters of each text are used, and the 200 largest groups are described.
+    At most about 5,000 items are read. With more items, or more than 250,000 cells, an equal number of
+    members of each group is drawn at random, at least ten if the group has them. The mean of the others
+    weights each group by its size. The first 1,000 characters of each text are used. The 200 largest groups
+    are described; the others count as one group.
 
     Parameters
     ----------
@@ -53,69 +56,93 @@ def describe_groups(
     dict of int to tuple of str
         The phrases of each group for which there are any; empty if there is only one group.
     """
-    first = items.get(0)
+    labels, rest = _merge_smallest(labels)
+    first, found = items.get(0), {}
     if first.kind == "text":
         rows = _sample_members(labels, _MOST_ITEMS, seed)
         texts = [(item.text or "")[:_MOST_CHARACTERS] for item in items.get_items(rows.tolist())]
         # Only the keywords are used, for which the features do not matter.
-        found = describe_clusters(
+        described = describe_clusters(
             np.zeros((len(rows), 1)), labels[rows], texts=texts, n_keywords=_N_KEYWORDS, n_rows=0
         )
-        return {one.cluster: one.keywords for one in found if one.keywords}
-    if first.kind == "row" and first.cells:
+        found = {one.cluster: one.keywords for one in described if one.keywords}
+    elif first.kind == "row" and first.cells:
         most = min(_MOST_ITEMS, _MOST_CELLS // len(first.cells))
         rows = _sample_members(labels, most, seed)
         cells = [dict(item.cells) for item in items.get_items(rows.tolist())]
         columns = {name: [row.get(name, "") for row in cells] for name, _ in first.cells}
-        return _describe_by_columns(columns, labels[rows])
-    return {}
+        found = _describe_by_columns(columns, labels, rows)
+    return {group: phrases for group, phrases in found.items() if group != rest}
+
+
+def _merge_smallest(labels: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], int]:
+    """Return labels in which all but the largest groups are one group, and the label of that group."""
+    groups, sizes = np.unique(labels, return_counts=True)
+    smallest = groups[np.argsort(-sizes, kind="stable")[_MOST_GROUPS:]]
+    rest = int(groups[-1]) + 1
+    return np.where(np.isin(labels, smallest), np.int32(rest), labels), rest
 
 
 def _sample_members(labels: npt.NDArray[np.int32], most: int, seed: int) -> npt.NDArray[np.intp]:
-    """Return rows in ascending order: all members of the largest groups, or a sample of each group."""
+    """Return rows in ascending order: all of them, or an equal number from each group."""
+    if len(labels) <= most:
+        return np.arange(len(labels))
     shuffled = np.random.default_rng(seed).permutation(len(labels))
     shuffled = shuffled[np.argsort(labels[shuffled], kind="stable")]
     starts = np.unique(labels[shuffled], return_index=True)[1]
-    groups = sorted(np.split(shuffled, starts[1:]), key=len, reverse=True)[:_MOST_GROUPS]
-    if sum(map(len, groups)) > most:
-        share = max(most // len(groups), _LEAST)
-        groups = [group[:share] for group in groups]
-    return np.sort(np.concatenate(groups))
+    share = max(most // len(starts), _LEAST)
+    return np.sort(np.concatenate([group[:share] for group in np.split(shuffled, starts[1:])]))
 
 
 # ---------------------------------------------------------------------- columns
 
 
 def _describe_by_columns(
-    columns: Mapping[str, Sequence[str]], labels: npt.NDArray[np.int32]
+    columns: Mapping[str, Sequence[str]], labels: npt.NDArray[np.int32], rows: npt.NDArray[np.intp]
 ) -> dict[int, tuple[str, ...]]:
+    """Return phrases on the columns of each group.
+
+    `columns` are the cells of `rows`, and `labels` the groups of all items. The rows of a group are weighted
+    by its size, so that means are estimates for all items.
+    """
+    groups, place, n_read = np.unique(labels[rows], return_inverse=True, return_counts=True)
+    shares = np.unique(labels, return_counts=True)[1] / len(labels)
+    weights = (shares / n_read)[place]
     parts: list[tuple[str, str | None, FloatArray]] = []  # column, level of a category, values
     for name, cells in columns.items():
-        parts += [(name, level, values) for level, values in _read_column(cells)]
-    if not parts:
+        parts += [(name, level, values) for level, values in _read_column(cells, weights)]
+    if not parts or len(groups) < 2:
         return {}
     values = np.column_stack([part[2] for part in parts])
-    described = describe_clusters(
-        values, labels, feature_names=[str(j) for j in range(len(parts))], n_columns=len(parts), n_rows=0
-    )
+    members = csr_array((np.ones(len(rows)), (place, np.arange(len(rows)))), shape=(len(groups), len(rows)))
+    means: FloatArray = (members @ values) / n_read[:, None]
+    spread = np.sqrt(weights @ (values - shares @ means) ** 2)
+    spread[spread <= 1e-12 * np.abs(values).max(axis=0)] = 0.0  # only rounding errors
     found = {}
-    for one in described:
-        # About the largest difference that as many columns of noise would show in a group of this size.
-        error = math.sqrt(1 / one.size + 1 / (len(labels) - one.size))
+    for at, group in enumerate(groups.tolist()):
+        others = shares.copy()
+        others[at] = 0.0
+        others /= others.sum()
+        elsewhere = others @ means
+        gap = means[at] - elsewhere
+        difference = np.divide(gap, spread, out=np.zeros_like(gap), where=spread > 0)
+        # About the largest difference that as many columns of noise would show between samples of this size.
+        error = math.sqrt(1 / n_read[at] + (others**2 / n_read).sum())
         noise = error * math.sqrt(2 * math.log(max(len(parts), 2)))
         phrases: dict[str, str] = {}
         # Of two levels, which differ equally, the more frequent one in the group is shown.
-        for column in sorted(one.columns, key=lambda c: (-round(abs(c.difference), 9), -c.difference)):
-            name, level, numbers = parts[int(column.name)]
-            if abs(column.difference) > noise and name not in phrases and len(phrases) < _N_COLUMNS:
-                means = column.mean, column.mean_elsewhere
-                phrases[name] = _format_phrase(name, level, *means, float(np.ptp(numbers)))
+        for j in np.lexsort((-difference, -np.abs(difference).round(9))).tolist():
+            name, level, numbers = parts[j]
+            is_large = abs(difference[j]) >= _DIFFERENT and abs(difference[j]) > noise
+            if is_large and name not in phrases and len(phrases) < _N_COLUMNS:
+                both = float(means[at, j]), float(elsewhere[j])
+                phrases[name] = _format_phrase(name, level, *both, float(np.ptp(numbers)))
         if phrases:
-            found[one.cluster] = tuple(phrases.values())
+            found[group] = tuple(phrases.values())
     return found
 
 
-def _read_column(cells: Sequence[str]) -> list[tuple[str | None, FloatArray]]:
+def _read_column(cells: Sequence[str], weights: FloatArray) -> list[tuple[str | None, FloatArray]]:
     """Return a column as numbers, or as one indicator per level of a category.
 
     A column in which nine of ten cells that are not empty are numbers is one of numbers; the mean replaces
@@ -125,7 +152,8 @@ def _read_column(cells: Sequence[str]) -> list[tuple[str | None, FloatArray]]:
     numbers = np.array([float(cell) if is_plain_number(cell) else math.nan for cell in cells])
     is_number = np.isfinite(numbers)
     if known and is_number.sum() >= 0.9 * len(known):
-        return [(None, np.where(is_number, numbers, numbers[is_number].mean()))]
+        mean = np.average(numbers[is_number], weights=weights[is_number])
+        return [(None, np.where(is_number, numbers, mean))]
     levels = Counter(cell.strip() for cell in known)
     if not levels or len(levels) > _MOST_LEVELS:
         return []
