@@ -216,11 +216,12 @@ def test_a_column_of_pictures_or_sounds(run, pictures):
         lines.append(f"n{k},photos/{'dark' if k < 4 else 'light'}/{k}.png,{k}.wav")
     lines.append("none,,gone.wav")
     (pictures / "t.csv").write_text("\n".join(lines) + "\n")
+    path = "photos/../t.csv"  # a way to the table that goes up
     for option, column, note in (
         ("--image", "picture", "1 row without a file in 'picture' is left out: none."),
         ("--audio", "sound", "1 file cannot be read and is left out: gone.wav (there is no such file)."),
     ):
-        result = run("cluster", "t.csv", "-k", 2, option, column, "--id", "name", "--out", "labels.csv")
+        result = run("cluster", path, "-k", 2, option, column, "--id", "name", "--out", "labels.csv")
         found = labels_in(pictures / "labels.csv")
         assert list(found) == [f"n{k}" for k in range(8)]
         assert len({found[f"n{k}"] for k in range(4)}) == 1

@@ -612,7 +612,7 @@ def _make_relative_path(raw: RawTable, row: int, cell: str, option: str) -> str:
             "refer to them there."
         )
     name = cell.strip().replace("\\", "/") if os.name == "nt" else cell.strip()
-    folder = Path(raw.path).absolute().parent
+    folder = Path(os.path.normpath(Path(raw.path).absolute())).parent
     inside = os.path.normpath(folder / name)
     if "\x00" in name or not _is_inside(Path(inside), folder):
         raise FileFormatError(

@@ -23,6 +23,7 @@ import codecs
 import csv
 import difflib
 import os
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -375,6 +376,8 @@ HINT_OPTIONS = {
 
 def _explain_ids(id_column: str | None, path: str) -> str:
     if id_column is None:
+        if os.path.isdir(path):
+            return f"\nThe ids of the files in {path} are their names."
         return (
             f"\nWithout --id, the rows of {path} are numbered 0, 1, 2 and so on. If one of its columns holds "
             "ids, pass it as --id."
