@@ -23,7 +23,6 @@ import codecs
 import csv
 import difflib
 import os
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
