@@ -15,6 +15,7 @@ from likewise._seeding import (
     find_least_violating,
     is_clearly_better,
     oversample,
+    reduce_rows,
     select_farthest_first,
 )
 from likewise.backends import ArrayRows, as_rows
@@ -179,3 +180,31 @@ def test_seeds_are_centroids_and_drawn_rows_if_there_are_too_few():
     assert seeds[1] == [2]  # of equal weight, the first
     assert seeds[2] == [2, 15]
     assert seeds[3] == [2, 15, 99]
+
+
+def test_seeds_are_drawn_from_a_sample_if_all_rows_would_be_costly():
+    X = np.random.default_rng(0).normal(size=(9000, 256))
+    tied = ComponentCentroids.from_closure(X, Supervision(len(X)).closure(), np.ones(len(X)))
+    rng = np.random.RandomState(0)
+    assert len(reduce_rows(as_rows(X), 100, tied, rng)) == len(X)  # 9,000 x 256 x 100 is not yet costly
+    sample = reduce_rows(as_rows(X), 200, tied, rng)
+    assert len(sample) == 32 * 200
+    assert len(np.unique(sample.take(np.arange(len(sample))), axis=0)) == len(sample)
+    light = np.zeros(len(X))
+    light[:250] = 1.0  # most samples have too few rows with a weight
+    assert len(reduce_rows(as_rows(X, weight=light), 200, tied, rng)) == len(X)
+
+
+def test_a_component_is_represented_by_a_row_if_there_are_many_columns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 512))
+    hints = Supervision.from_links(600, must_groups=[[0, 1, 2], [3, 4]])
+    closure = hints.closure()
+    seeds = draw_seeds_from_closure(X, closure, 8, np.ones(600), np.random.RandomState(0))
+    centroid = X[:3].mean(axis=0)
+    nearest = np.square(X[:3] - centroid).sum(axis=1).argmin()
+    np.testing.assert_array_equal(seeds[0], X[nearest])
+    assert all((seed == X).all(axis=1).any() for seed in seeds)  # every seed is a row
+    few = draw_seeds_from_closure(X[:, :8], closure, 8, np.ones(600), np.random.RandomState(0))
+    np.testing.assert_allclose(few[0], X[:3, :8].mean(axis=0))  # with few columns, the centroid
+    assert len(np.unique(seeds, axis=0)) == 8

@@ -15,12 +15,20 @@ from scipy.linalg import eigh
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.extmath import row_norms
 
-from likewise.backends import ArrayRows, Block, Rows, as_rows, get_ones, get_scratch
+from likewise.backends import ArrayRows, Block, Rows, as_rows, draw_rows, get_ones, get_scratch
 from likewise.supervision import Closure, RowGroups, Supervision
 
 # With more rows than this, seeds are drawn from an oversampled set of rows, which always takes six passes.
 MANY_ROWS = 2**19
 _ROUNDS = 5
+# From this many products (rows x columns x clusters) on, seeds are drawn from a sample instead: 32 rows for
+# each cluster gave the same inertia as all rows (benchmarks/embeddings.py).
+COSTLY = 2**28
+_SAMPLED_ROWS = 32
+# From this many columns on, differences of rows are slower than matrix products.
+_WIDE = 64
+# From this many columns x clusters on, a row of each component is a seed instead of its centroid.
+_MANY_NUMBERS = 2**12
 
 _NO_ROWS, _NO_HINTS = np.empty(0, dtype=np.int64), Supervision(1)
 _NO_HINTS_CLOSED = _NO_HINTS.closure()
@@ -138,6 +146,12 @@ class ComponentCentroids:
         centroids = sums / np.where(mass > 0, mass, 1.0)[:, None]
         return cls(rows if names is None else names[rows], place, centroids, mass)
 
+    def find_medoids(self, X: np.ndarray) -> np.ndarray:
+        """Return the row of each component that is nearest to its centroid; `rows` must be rows of X."""
+        away = row_norms(X[self.rows] - self.centroids[self.place], squared=True)
+        order = np.lexsort((away, self.place))
+        return self.rows[order[np.searchsorted(self.place[order], np.arange(len(self.mass)))]]
+
     def move_to_centroids(self, rows: np.ndarray, X: np.ndarray) -> np.ndarray:
         """Return drawn rows, with rows in a component replaced by its centroid."""
         X = np.array(X, dtype=np.float64)
@@ -214,7 +228,10 @@ def extend_seeds(
         every = np.arange(X.shape[0])
         drawn, _ = kmeans_plusplus(X.take(every), k, sample_weight=X.get_weights(every), random_state=rng)
         return np.asarray(drawn, dtype=np.float64)
-    nearest = _Nearest(X, _from_differences if len(seeds) else _from_products)
+    if X.shape[1] >= _WIDE and len(seeds):
+        nearest = _Nearest(X, _from_rounded_products)
+    else:
+        nearest = _Nearest(X, _from_differences if len(seeds) else _from_products)
     if len(seeds) == 0:
         seeds = nearest.draw_by_weight(rng)[1].astype(np.float64)
     if len(seeds) < k:
@@ -224,6 +241,17 @@ def extend_seeds(
         best = nearest.choose_best(drawn)
         seeds = np.vstack([seeds, drawn[best]])
     return seeds
+
+
+def reduce_rows(X: Rows, k: int, tied: ComponentCentroids, rng: np.random.RandomState) -> Rows:
+    """Return the rows that k seeds are drawn from: all of them, or fewer if drawing from all is costly."""
+    n_sampled = _SAMPLED_ROWS * k
+    if X.shape[0] * X.shape[1] * k >= COSTLY and X.shape[0] > n_sampled:
+        rows = draw_rows(X.shape[0], n_sampled, rng)
+        weight = X.get_weights(rows)
+        if np.count_nonzero(weight) >= k:
+            return ArrayRows(X.take(rows), [slice(0, n_sampled)]).with_weights(weight)
+    return X if X.shape[0] <= MANY_ROWS else oversample(X, k, tied, rng)
 
 
 def oversample(X: Rows, k: int, tied: ComponentCentroids, rng: np.random.RandomState) -> Rows:
@@ -403,6 +431,20 @@ def _from_products(points: np.ndarray, block: np.ndarray) -> np.ndarray:
     return np.maximum(out, 0.0, out=out).astype(block.dtype, copy=False)
 
 
+def _from_rounded_products(points: np.ndarray, block: np.ndarray) -> np.ndarray:
+    """Return the squared distances (points, rows) by a matrix product in the dtype of the rows.
+
+    Distances that are 0 up to rounding become 0, so that a seed is not drawn again.
+    """
+    points, squares = points.astype(block.dtype), row_norms(block, squared=True)
+    out = points @ block.T
+    out *= -2.0
+    out += row_norms(points, squared=True)[:, None]
+    out += squares
+    out[out < 8 * np.finfo(block.dtype).eps * squares.max(initial=0.0)] = 0.0
+    return out
+
+
 def _from_differences(points: np.ndarray, block: np.ndarray) -> np.ndarray:
     """Return the squared distances (points, rows), which are exactly 0 for equal rows."""
     return np.stack([row_norms(block - point.astype(block.dtype), squared=True) for point in points])
@@ -421,6 +463,10 @@ def draw_seeds_from_closure(
 
     With at least k must-link components of two rows or more, :func:`select_farthest_first` chooses k of their
     centroids. With fewer, all centroids are used and :func:`extend_seeds` adds the rest.
+
+    With many columns and clusters (columns x clusters of 4,096 and more) the row of each component that is
+    nearest to its centroid is used instead. There the mean of a few rows is closer to all other rows than any
+    row is: it hides which groups still lack a seed, and it attracts rows of other groups.
 
     Parameters
     ----------
@@ -444,11 +490,12 @@ def draw_seeds_from_closure(
     """
     tied = ComponentCentroids.from_closure(X, closure, weight)
     heaviest_first = np.argsort(-tied.mass, kind="stable")[: np.count_nonzero(tied.mass > 0)]
-    centroids = tied.centroids[heaviest_first]
+    centroids, mass = tied.centroids[heaviest_first], tied.mass[heaviest_first]
+    draws = as_rows(X, weight=weight) if draws is None else draws
     if len(centroids) >= k:
-        return select_farthest_first(centroids, tied.mass[heaviest_first], k)
-    if draws is None:
-        return extend_seeds(X, centroids, k, weight, rng)
+        return select_farthest_first(centroids, mass, k)
+    if X.shape[1] * k >= _MANY_NUMBERS:
+        centroids = X[tied.find_medoids(X)[heaviest_first]]
     return extend_seeds(draws, centroids, k, None, rng)
 
 

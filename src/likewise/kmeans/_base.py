@@ -17,6 +17,7 @@ from likewise._compat import (
     with_callbacks,
 )
 from likewise._seeding import (
+    COSTLY,
     MANY_ROWS,
     ComponentCentroids,
     HintedSubset,
@@ -24,7 +25,7 @@ from likewise._seeding import (
     extend_seeds,
     find_least_violating,
     is_clearly_better,
-    oversample,
+    reduce_rows,
 )
 from likewise.backends import Block, Rows, as_rows, draw_rows, get_n_threads
 from likewise.base import FitProgress, HintedClusterer, Rule
@@ -497,9 +498,9 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
                 if metric is not plain:
                     draws = X.transform(metric.embed)
                     here = replace(hinted, X=draws.take(hinted.rows))
-                if X.shape[0] > MANY_ROWS:
+                if X.shape[0] > MANY_ROWS or X.shape[0] * X.shape[1] * self.n_clusters >= COSTLY:
                     tied = ComponentCentroids.from_closure(here.X, here.closure, here.weight, here.rows)
-                    draws = oversample(draws, self.n_clusters, tied, rng)
+                    draws = reduce_rows(draws, self.n_clusters, tied, rng)
                 spaces[id(metric)] = here, draws
             here, draws = spaces[id(metric)]
             if number < n_hinted:
