@@ -108,6 +108,105 @@ def nearest_linear(X, weight, W, b, labels, sums, counts):
 
 
 @njit(nogil=True, fastmath=_FAST, cache=True)
+def add_rows(X, weight, labels, sums, counts):
+    """Add the rows of each cluster.
+
+    X (n, d), weight (n,), labels (n,): IN. sums (k, d), counts (k,): OUT, added to.
+    """
+    for i in range(X.shape[0]):
+        _add_row(X, i, labels[i], weight[i], sums, counts)
+
+
+@njit(nogil=True, fastmath=_FAST, cache=True)
+def two_nearest_linear(X, rows, W, b, labels, near, far):
+    """Find the cluster with the smallest ``W[h] . x + b[h]``, this value and the second smallest one.
+
+    X (N, d), rows (n,): the rows of X to compare, W (K, d), b (K,): IN. K is even; a padded cluster has
+    b = inf. labels (n,), near (n,), far (n,): OUT.
+    """
+    n, d = len(rows), X.shape[1]
+    zero = X.dtype.type(0)
+    inf = X.dtype.type(np.inf)
+    cost = np.empty((4, 2), dtype=X.dtype)
+    for i in range(0, n, 4):
+        m = min(4, n - i)
+        # The last row may be compared several times, so that every row is computed in the same way.
+        i0 = rows[i]
+        i1 = rows[min(i + 1, n - 1)]
+        i2 = rows[min(i + 2, n - 1)]
+        i3 = rows[min(i + 3, n - 1)]
+        for r in range(m):
+            labels[i + r] = 0
+            near[i + r] = inf
+            far[i + r] = inf
+        for h in range(0, W.shape[0], 2):
+            s0 = s1 = s2 = s3 = zero
+            t0 = t1 = t2 = t3 = zero
+            for j in range(d):
+                v = W[h, j]
+                w = W[h + 1, j]
+                x0 = X[i0, j]
+                x1 = X[i1, j]
+                x2 = X[i2, j]
+                x3 = X[i3, j]
+                s0 += x0 * v
+                s1 += x1 * v
+                s2 += x2 * v
+                s3 += x3 * v
+                t0 += x0 * w
+                t1 += x1 * w
+                t2 += x2 * w
+                t3 += x3 * w
+            cost[0, 0] = s0 + b[h]
+            cost[1, 0] = s1 + b[h]
+            cost[2, 0] = s2 + b[h]
+            cost[3, 0] = s3 + b[h]
+            cost[0, 1] = t0 + b[h + 1]
+            cost[1, 1] = t1 + b[h + 1]
+            cost[2, 1] = t2 + b[h + 1]
+            cost[3, 1] = t3 + b[h + 1]
+            for r in range(m):
+                for g in range(2):
+                    s = cost[r, g]
+                    if s < near[i + r]:
+                        far[i + r] = near[i + r]
+                        near[i + r] = s
+                        labels[i + r] = h + g
+                    elif s < far[i + r]:
+                        far[i + r] = s
+
+
+@njit(nogil=True, fastmath=_FAST, cache=True)
+def update_bounds(X, squares, W, b, labels, moves, rounding, reach, upper, lower, is_open):
+    """Update the bounds on distances after the centres moved, and find the rows whose label may change.
+
+    IN   X (n, d); squares (n,): their squared lengths; W (K, d), b (K,): ``W[h] . x + b[h] + |x|^2`` is the
+         squared distance to centre h; labels (n,); moves (3, k): how far each centre moved, the farthest
+         that any other centre moved, and the distance to the nearest other centre; rounding, reach: the
+         error of a squared distance is at most ``rounding * (|x|^2 + reach)``
+    OUT  upper, lower (n,): IN and OUT; is_open (n,): True if the label may change
+    """
+    for i in range(X.shape[0]):
+        h = labels[i]
+        slack = rounding * (squares[i] + reach)
+        upper[i] += moves[0, h]
+        lower[i] = max(lower[i] - moves[1, h], 0.0)
+        is_open[i] = False
+        bound = max(lower[i], moves[2, h] - upper[i])
+        if bound > upper[i] and bound * bound - upper[i] * upper[i] > 2 * slack:
+            continue
+        if upper[i] < np.inf:
+            s = X.dtype.type(0)
+            for j in range(X.shape[1]):
+                s += X[i, j] * W[h, j]
+            upper[i] = np.sqrt(max(s + b[h] + squares[i] + slack, 0.0))
+            bound = max(lower[i], moves[2, h] - upper[i])
+            if bound > upper[i] and bound * bound - upper[i] * upper[i] > 2 * slack:
+                continue
+        is_open[i] = True
+
+
+@njit(nogil=True, fastmath=_FAST, cache=True)
 def nearest_diagonal(X, weight, A, B, c, labels, sums, squares, counts):
     """Assign each row to the cluster with the smallest ``sum_j x_j (A[h, j] x_j + B[h, j]) + c[h]``.
 

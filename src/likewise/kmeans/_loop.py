@@ -13,6 +13,7 @@ from likewise.backends import Block, Column, Rows, as_rows, get_scratch
 from likewise.base import FitProgress
 
 if TYPE_CHECKING:
+    from likewise.kmeans._bounds import DistanceBounds
     from likewise.kmeans._mpck import MetricLearning
 
 Moment = Literal["rows", "squares", "products"]
@@ -20,6 +21,8 @@ NO_ROWS = np.empty(0, dtype=np.int32)
 _PIECE = 2048
 # Fitting the metric may raise the objective. Stop after this many iterations without improvement.
 _PATIENCE = 5
+# From this many numbers in the centres (clusters x columns) on, bounds save most comparisons of rows.
+_BOUNDED = 2**12
 
 
 class Metric:
@@ -32,8 +35,8 @@ class Metric:
         metric and k if each has its own.
     log_det : ndarray of shape (H,)
         The logarithms of the determinants; by default 0, for the Euclidean metric.
-    shared, diagonal : bool
-        Whether all clusters share one metric, and whether the metrics are diagonal.
+    shared, diagonal, is_euclidean : bool
+        Whether all clusters share one metric, whether the metrics are diagonal, and whether they are 1.
     moments : {None, "diagonal", "full"}
         The kind of second moments per cluster that the metrics need; None if all clusters share one metric.
     """
@@ -42,6 +45,7 @@ class Metric:
         self.A, self.log_det = A, np.zeros(len(A)) if log_det is None else log_det
         self.shared, self.diagonal = len(A) == 1, A.ndim == 2
         self.moments = None if self.shared else "diagonal" if self.diagonal else "full"
+        self.is_euclidean = self.shared and self.diagonal and bool((A == 1.0).all())
         self._roots = np.empty(0) if self.diagonal else np.linalg.cholesky(A)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -134,9 +138,15 @@ class ClusterStats:
     ) -> ClusterStats:
         """Return the statistics of rows with known labels; `moments` is None, "diagonal" or "full"."""
         counts = np.bincount(labels, weights=weight, minlength=k)
-        if moments is None and len(X) * k <= 1_000_000:  # few rows: one small matrix product
+        if moments is None and X.size * k <= 2**22:  # few rows: one small matrix product
             member = (labels == np.arange(k)[:, None]) * weight
             return cls(counts, member @ X, None)
+        if moments is None:
+            from likewise.kernels import assign
+
+            sums = np.zeros((k, X.shape[1]))
+            assign.add_rows(X, weight, labels, sums, np.zeros(k))
+            return cls(counts, sums, None)
         order = np.argsort(labels, kind="stable")
         edges = np.searchsorted(labels[order], np.arange(k + 1))
         sums = np.zeros((k, X.shape[1]))
@@ -362,6 +372,7 @@ class KMeansSteps:
         self.hinted, self.learning = hinted, learning
         self._labels: Column | None = None
         self._last: KMeansFit | None = None  # the fit whose labels are stored
+        self._bounds: DistanceBounds | None = None  # of the stored labels
         self._tracked = tracked if hinted is None else hinted.rows
         moment: Moment = "squares" if learning is None or learning.diagonal else "products"
         self._moments: str | None = None  # the second moments per cluster that the next metric needs
@@ -387,15 +398,20 @@ class KMeansSteps:
             )
             fixed = FixedLabels(self.hinted.rows, placed.labels)
         tracked = FixedLabels(self._tracked, self._tracked)
+        bounds = self._move_bounds(centers, metric, moments) if centers.size >= _BOUNDED else None
 
         def assign(block: Block) -> ClusterStats:
             """Label one block of rows; `fixed` rows get their fixed labels and are excluded from the sums."""
             assert block.kept is not None
             mine = get_scratch("labels", (len(block.X),), np.int32)
             weight = block.get_weight_without(fixed.rows)
-            stats = find_nearest(block.X, weight, centers, metric, moments, mine)
-            at, given = fixed.restrict_to_block(block.rows)
-            mine[at] = given
+            if bounds is not None:
+                mine[...] = 0 if is_first else block.kept
+                stats = bounds.assign(block, weight, fixed, mine)
+            else:
+                stats = find_nearest(block.X, weight, centers, metric, moments, mine)
+                at, given = fixed.restrict_to_block(block.rows)
+                mine[at] = given
             stats.changed = 0 if is_first else int(np.count_nonzero(mine != block.kept))
             stats.tracked_labels = mine[tracked.restrict_to_block(block.rows)[0]]
             block.kept[...] = mine
@@ -416,6 +432,20 @@ class KMeansSteps:
             stats, fixed = self._reseed(stats, fixed, centers, metric, moments)
         self._last = KMeansFit(centers, metric, stats, objective, nearest, stats.tracked_labels, fixed)
         return self._last
+
+    def _move_bounds(self, centers: np.ndarray, metric: Metric, moments: str | None) -> DistanceBounds | None:
+        """Return the bounds for the next pass, or None if all rows must be compared with all centres."""
+        if moments is not None or not metric.is_euclidean or self.rows.is_distributed:
+            self._bounds = None
+            return None
+        if self._bounds is None:
+            from likewise.kmeans._bounds import DistanceBounds
+
+            self._bounds = DistanceBounds(self.rows)
+        elif self._last is not None:
+            self._bounds.forget(self._last.fixed.rows)
+        self._bounds.move(centers)
+        return self._bounds
 
     def collect_labels(self, fit: KMeansFit, renumber: np.ndarray | None = None) -> Any:
         """Return the labels of all rows under a fit. The steps cannot be used afterwards."""
