@@ -39,6 +39,14 @@ def double(X):
     return 2 * X
 
 
+def repeat_columns(X):
+    return np.hstack([X, X])
+
+
+def last_column(X):
+    return X[:, -1]
+
+
 def sum_weighted(block):
     return block.weight @ block.X
 
@@ -87,6 +95,15 @@ def test_rows_are_read_taken_and_transformed(rows):
     twice = rows.transform(double).transform(double)
     np.testing.assert_array_equal(twice.take(some), 4 * X[some])
     np.testing.assert_array_equal(np.vstack([twice.read(each) for each in twice.blocks]), 4 * X)
+
+
+def test_a_transformation_may_change_the_number_of_columns(rows):
+    some = np.array([7, 0, 119, 7])
+    wide = rows.with_weights(WEIGHT).transform(double).transform(repeat_columns, 6).transform(double)
+    assert (wide.shape, wide.dtype) == ((N, 6), X.dtype)
+    np.testing.assert_array_equal(wide.take(some), 4 * np.hstack([X, X])[some])
+    np.testing.assert_array_equal(wide.sum(sum_weighted), 4 * np.tile(WEIGHT @ X, 2))
+    np.testing.assert_array_equal(wide.map_rows(last_column, X.dtype), 4 * X[:, 2])
 
 
 def test_outputs_are_computed_for_every_row(rows):

@@ -16,8 +16,9 @@ class PickledRows(ArrayRows):
         self.rng = np.random.default_rng(seed)
         self.most_sent = 0
 
-    def transform(self, function):
-        rows = PickledRows(super().transform(cloudpickle.loads(cloudpickle.dumps(function)))._X, self.blocks)
+    def transform(self, function, n_features=None):
+        sent = cloudpickle.loads(cloudpickle.dumps(function))
+        rows = PickledRows(super().transform(sent, n_features)._X, self.blocks)
         rows.rng = self.rng
         return rows.with_weights(self._weight)
 

@@ -260,7 +260,7 @@ class DaskRows(Rows):
         asked, here = [], []
         for number in np.unique(chunk_of).tolist():
             mine = np.flatnonzero(chunk_of == number)
-            asked.append((futures[number], rows[mine] - starts[number], sent))
+            asked.append((futures[number], rows[mine] - starts[number], sent, self.shape[1]))
             here.append(mine)
         found = gather_results(self.client, self._submit_tasks("take", _worker.pick, asked))
         shape = (len(rows), self.shape[1]) if futures is self._futures else (len(rows),)
@@ -269,9 +269,12 @@ class DaskRows(Rows):
             out[mine] = part
         return out
 
-    def transform(self, function: Callable[[np.ndarray], np.ndarray]) -> DaskRows:
+    def transform(
+        self, function: Callable[[np.ndarray], np.ndarray], n_features: int | None = None
+    ) -> DaskRows:
         changed = copy(self)
         changed._functions = (*self._functions, function)
+        changed.shape = (self.shape[0], n_features or self.shape[1])
         return changed
 
     # ------------------------------------------------------------------ passes
@@ -329,6 +332,7 @@ class DaskRows(Rows):
         passing = PassTask(
             functions=cloudpickle.dumps((work, recipe)),
             through=cloudpickle.dumps(self._functions),
+            n_features=self.shape[1],
             spaces=frozenset(_worker.make_token(cloudpickle.dumps(rows._functions)) for rows in spaces),
             client=self.client.id,
             data=self._data,
@@ -374,7 +378,8 @@ class DaskRows(Rows):
         dtype = np.dtype(dtype)
         sent = cloudpickle.dumps((work, *self._functions))
         asked = [
-            (X, sent, chunk, dtype.str, width) for X, chunk in zip(self._futures, self.chunks, strict=True)
+            (X, sent, chunk, dtype.str, width, self.shape[1])
+            for X, chunk in zip(self._futures, self.chunks, strict=True)
         ]
         return self._as_array(self._submit_tasks(_name_task(work), _worker.make, asked), dtype, width)
 

@@ -56,6 +56,7 @@ class PassTask:
 
     functions: bytes  # work, recipe
     through: bytes  # transformations applied first
+    n_features: int  # columns after the transformations
     spaces: frozenset[str]  # tokens of the transformations that are still in use
     client: str
     data: str
@@ -146,7 +147,7 @@ def transform_chunk(X: np.ndarray, chunk: Chunk, passing: PassTask) -> np.ndarra
                 _passed.pop(other, None)
     if not functions or known is not None:
         return X if known is None else known
-    out = np.empty_like(X)
+    out = np.empty((len(X), passing.n_features), dtype=X.dtype)
     for rows in chunk.blocks:
         part = slice(rows.start - chunk.start, rows.stop - chunk.start)
         pass_through(X[part], functions, out[part])
@@ -221,19 +222,21 @@ class _KeptPart:
                 _watched[self._chunk].add(self._key)
 
 
-def pick(X: np.ndarray, rows: np.ndarray, functions: bytes) -> np.ndarray:
-    """Return a small number of rows of a chunk."""
+def pick(X: np.ndarray, rows: np.ndarray, functions: bytes, n_features: int) -> np.ndarray:
+    """Return a small number of transformed rows of a chunk, or of weights, which are one-dimensional."""
     X = np.ascontiguousarray(X[rows])
-    return pass_through(X, _read(functions), np.empty_like(X))
+    return pass_through(X, _read(functions), np.empty((len(X), n_features)[: X.ndim], dtype=X.dtype))
 
 
-def make(X: np.ndarray, functions: bytes, chunk: Chunk, dtype: str, width: int | None) -> np.ndarray:
-    """Apply a function to the rows of a chunk, block by block."""
+def make(
+    X: np.ndarray, functions: bytes, chunk: Chunk, dtype: str, width: int | None, n_features: int
+) -> np.ndarray:
+    """Apply a function to the transformed rows of a chunk, block by block."""
     work, *through_these = _read(functions)
     out = np.empty(len(X) if width is None else (len(X), width), dtype=dtype)
     for rows in chunk.blocks:
         part = slice(rows.start - chunk.start, rows.stop - chunk.start)
-        block = pass_through(X[part], through_these, np.empty(X[part].shape, dtype=X.dtype))
+        block = pass_through(X[part], through_these, np.empty((len(X[part]), n_features), dtype=X.dtype))
         out[part] = work(block)
     return out
 

@@ -45,10 +45,11 @@ class MappedRows(Rows):
         *,
         threads: int = 1,
         functions: tuple[Callable[[np.ndarray], np.ndarray], ...] = (),
+        n_features: int | None = None,
         scratch: Any = None,
     ) -> None:
         self._X, self._functions, self._scratch = X, functions, scratch
-        self.shape, self.threads = (X.shape[0], X.shape[1]), threads
+        self.shape, self.threads = (X.shape[0], n_features or X.shape[1]), threads
         self.dtype: np.dtype[Any] = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         self.blocks: Sequence[slice] = split_rows(len(X)) if blocks is None else blocks
 
@@ -57,7 +58,7 @@ class MappedRows(Rows):
         block = np.asarray(raw, dtype=self.dtype)
         if not self._functions:
             return np.ascontiguousarray(block)
-        return pass_through(block, self._functions, np.empty(block.shape, dtype=self.dtype))
+        return pass_through(block, self._functions, np.empty((len(block), self.shape[1]), dtype=self.dtype))
 
     def read(self, rows: slice) -> np.ndarray:
         return self._read_raw(self._X[rows])
@@ -65,10 +66,16 @@ class MappedRows(Rows):
     def take(self, rows: np.ndarray) -> np.ndarray:
         return self._read_raw(self._X[rows])
 
-    def transform(self, function: Callable[[np.ndarray], np.ndarray]) -> MappedRows:
-        functions = (*self._functions, function)
+    def transform(
+        self, function: Callable[[np.ndarray], np.ndarray], n_features: int | None = None
+    ) -> MappedRows:
         rows = MappedRows(
-            self._X, self.blocks, threads=self.threads, functions=functions, scratch=self._scratch
+            self._X,
+            self.blocks,
+            threads=self.threads,
+            functions=(*self._functions, function),
+            n_features=n_features or self.shape[1],
+            scratch=self._scratch,
         )
         return rows.with_weights(self._weight)
 

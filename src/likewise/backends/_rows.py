@@ -235,13 +235,16 @@ class Rows(ABC):
         """
 
     @abstractmethod
-    def transform(self, function: Callable[[np.ndarray], np.ndarray]) -> Rows:
+    def transform(self, function: Callable[[np.ndarray], np.ndarray], n_features: int | None = None) -> Rows:
         """Transform the rows with a function.
 
         Parameters
         ----------
         function : callable
-            Maps an array of shape (n, n_features) to one of the same shape and dtype, row by row.
+            Maps an array of shape (n, d), where d is the number of columns, to one of shape
+            (n, `n_features`) and the same dtype, row by row.
+        n_features : int, optional
+            The number of columns of the transformed rows; by default d.
 
         Returns
         -------
@@ -521,8 +524,10 @@ class ArrayRows(Rows):
     def take(self, rows: np.ndarray) -> np.ndarray:
         return self._X[rows]
 
-    def transform(self, function: Callable[[np.ndarray], np.ndarray]) -> ArrayRows:
-        out = np.empty(self.shape, dtype=self.dtype)
+    def transform(
+        self, function: Callable[[np.ndarray], np.ndarray], n_features: int | None = None
+    ) -> ArrayRows:
+        out = np.empty((len(self), n_features or self.shape[1]), dtype=self.dtype)
 
         def write(block: Block) -> None:
             pass_through(block.X, (function,), out[block.rows])
