@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.sparse import csr_array, issparse
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.extmath import row_norms
 
-from likewise.backends import ArrayRows, Block, Rows, as_rows, draw_rows, get_ones, get_scratch
+from likewise.backends import ArrayRows, Block, Rows, as_dense, as_rows, draw_rows, get_ones, get_scratch
 from likewise.supervision import Closure, RowGroups, Supervision
 
 # With more rows than this, seeds are drawn from an oversampled set of rows, which always takes six passes.
@@ -141,14 +142,23 @@ class ComponentCentroids:
         rows = np.flatnonzero(closure.sizes[closure.component] >= 2)
         found, place = np.unique(closure.component[rows], return_inverse=True)
         mass = np.bincount(place, weights=weight[rows], minlength=len(found))
-        sums = np.zeros((len(found), X.shape[1]))
-        np.add.at(sums, place, weight[rows, None] * X[rows])
+        if issparse(X):
+            member = csr_array((weight[rows], (place, np.arange(len(rows)))), shape=(len(found), len(rows)))
+            sums = (member @ X[rows]).toarray()
+        else:
+            sums = np.zeros((len(found), X.shape[1]))
+            np.add.at(sums, place, weight[rows, None] * X[rows])
         centroids = sums / np.where(mass > 0, mass, 1.0)[:, None]
         return cls(rows if names is None else names[rows], place, centroids, mass)
 
     def find_medoids(self, X: np.ndarray) -> np.ndarray:
         """Return the row of each component that is nearest to its centroid; `rows` must be rows of X."""
-        away = row_norms(X[self.rows] - self.centroids[self.place], squared=True)
+        own = self.centroids[self.place]
+        if issparse(X):
+            rows = X[self.rows]
+            away = row_norms(rows, squared=True) - 2.0 * rows.multiply(own).sum(axis=1)
+        else:
+            away = row_norms(X[self.rows] - own, squared=True)
         order = np.lexsort((away, self.place))
         return self.rows[order[np.searchsorted(self.place[order], np.arange(len(self.mass)))]]
 
@@ -228,7 +238,7 @@ def extend_seeds(
         every = np.arange(X.shape[0])
         drawn, _ = kmeans_plusplus(X.take(every), k, sample_weight=X.get_weights(every), random_state=rng)
         return np.asarray(drawn, dtype=np.float64)
-    if X.shape[1] >= _WIDE and len(seeds):
+    if X.is_sparse or (X.shape[1] >= _WIDE and len(seeds)):
         nearest = _Nearest(X, _from_rounded_products)
     else:
         nearest = _Nearest(X, _from_differences if len(seeds) else _from_products)
@@ -250,7 +260,9 @@ def reduce_rows(X: Rows, k: int, tied: ComponentCentroids, rng: np.random.Random
         rows = draw_rows(X.shape[0], n_sampled, rng)
         weight = X.get_weights(rows)
         if np.count_nonzero(weight) >= k:
-            return ArrayRows(X.take(rows), [slice(0, n_sampled)]).with_weights(weight)
+            taken = X.take(rows)
+            sample = as_rows(taken) if X.is_sparse else ArrayRows(taken, [slice(0, n_sampled)])
+            return sample.with_weights(weight)
     return X if X.shape[0] <= MANY_ROWS else oversample(X, k, tied, rng)
 
 
@@ -263,7 +275,7 @@ def oversample(X: Rows, k: int, tied: ComponentCentroids, rng: np.random.RandomS
     treated as a whole: a drawn row of a component is replaced by its centroid, and all its rows count at the
     centroid.
     """
-    nearest = _Nearest(X, None)
+    nearest = _Nearest(X, _from_rounded_products if X.is_sparse else None)
     points = tied.move_to_centroids(*nearest.draw_by_weight(rng))
     found = points
     for _ in range(_ROUNDS):
@@ -289,6 +301,9 @@ def _find_nearest_point(
     """Return the nearest point of each row, and the total weight of the rows of each point."""
     from likewise.kernels import assign
 
+    if issparse(X):
+        labels = _from_rounded_products(points, X).argmin(axis=0)
+        return labels, np.bincount(labels, weights=weight, minlength=len(points))
     W, b = -2.0 * points, row_norms(points, squared=True)
     if len(W) % 2:  # the kernel processes points in pairs
         W, b = np.vstack([W, np.zeros(points.shape[1])]), np.append(b, np.inf)
@@ -325,7 +340,7 @@ class _Nearest:
             return min(block.rows.start + at, block.rows.stop - 1)
 
         row = np.array(list(self._X.map(pick, only=number.tolist())))
-        return row, self._X.take(row)
+        return row, as_dense(self._X.take(row))
 
     def _find_block(self, mass: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the block that each value of the cumulative mass falls into, and the offset in the block."""
@@ -372,7 +387,7 @@ class _Nearest:
                 squares = np.minimum(squares, squared(newest, block.X).min(axis=0))
             mass = np.cumsum(block.weight * squares, dtype=np.float64)
             at = np.minimum(np.searchsorted(mass, rest_of[block.rows.start]), len(block) - 1)
-            return block.rows.start + at, block.X[at]
+            return block.rows.start + at, as_dense(block.X[at])
 
         rows = np.empty(len(uniform), dtype=np.int64)
         drawn = np.empty((len(uniform), self._X.shape[1]))
@@ -437,7 +452,7 @@ def _from_rounded_products(points: np.ndarray, block: np.ndarray) -> np.ndarray:
     Distances that are 0 up to rounding become 0, so that a seed is not drawn again.
     """
     points, squares = points.astype(block.dtype), row_norms(block, squared=True)
-    out = points @ block.T
+    out = np.asarray((block @ points.T).T if issparse(block) else points @ block.T)
     out *= -2.0
     out += row_norms(points, squared=True)[:, None]
     out += squares
@@ -495,7 +510,7 @@ def draw_seeds_from_closure(
     if len(centroids) >= k:
         return select_farthest_first(centroids, mass, k)
     if X.shape[1] * k >= _MANY_NUMBERS:
-        centroids = X[tied.find_medoids(X)[heaviest_first]]
+        centroids = as_dense(X[tied.find_medoids(X)[heaviest_first]])
     return extend_seeds(draws, centroids, k, None, rng)
 
 

@@ -15,15 +15,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likewise._compat import HAS_CALLBACKS, BaseEstimator, CallbackSupportMixin, ClusterMixin
-from likewise.backends import Block, Rows, as_rows, is_distributed
+from likewise.backends import Block, Rows, as_rows, is_distributed, make_dense_blocks, standardize_csr
 from likewise.exceptions import (
     InconsistentSupervisionWarning,
     InfeasibleSupervisionError,
@@ -370,6 +371,8 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     supported_hints: ClassVar[frozenset[str]] = frozenset()
     parameter_rules: ClassVar[dict[str, Rule]] = {}
     _reads_blocks: ClassVar[bool] = False  # whether `fit` takes rows that are not in memory
+    # How `fit` takes sparse rows: not at all, as dense blocks, or as they are.
+    _sparse_rows: ClassVar[Literal["refused", "dense blocks", "sparse"]] = "refused"
     _rescales_rows: ClassVar[bool] = False  # whether rows too small to square are multiplied first
     # Powers of two that rows and weights are multiplied by; 1 unless squares or sums over- or underflow.
     _row_unit: float = 1.0
@@ -381,7 +384,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         check_parameters(self, self.parameter_rules)
 
     def _check_X(self, X: Any, *, reset: bool) -> np.ndarray:
-        """Validate the rows: dense, finite, two-dimensional. float32 is kept; other types become float64."""
+        """Validate the rows: finite, two-dimensional. float32 is kept; other types become float64."""
         if type(X) is not np.ndarray or X.dtype.kind not in "fiub":
             check_no_times(X, type(self).__name__)
         if type(X) is not np.ndarray and (isinstance(X, Rows) or is_distributed(X)):
@@ -389,12 +392,21 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
                 f"{type(self).__name__} works on rows in memory, and {_describe_kind(X)} reads them in "
                 "blocks. Pass an array, or use a method of the k-means or mixture family."
             )
+        is_sparse = not isinstance(X, np.ndarray) and issparse(X)
+        if is_sparse and self._sparse_rows == "refused":
+            raise TypeError(
+                f"{type(self).__name__} takes dense rows, and X is sparse. Reduce X to about a hundred "
+                "columns with sklearn.decomposition.TruncatedSVD, or use a method that takes sparse rows, "
+                "such as PCKMeans."
+            )
         checked: np.ndarray = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], order="C", accept_sparse=False
+            self, X, reset=reset, dtype=[np.float64, np.float32], order="C", accept_sparse="csr"
         )
+        if is_sparse:
+            checked = standardize_csr(checked)
         if reset:
             largest = max(float(checked.max()), -float(checked.min()))
-            self._choose_row_unit(largest, checked.dtype, checked.size)
+            self._choose_row_unit(largest, checked.dtype, checked.shape[0] * checked.shape[1])
         return checked
 
     def _check_largest(self, largest: float, dtype: Any, size: int) -> None:
@@ -424,7 +436,9 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         """Return validated rows, which may be read in blocks, multiplied by ``_row_unit``."""
         is_mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub" and X.size
         if type(X) is np.ndarray or not (isinstance(X, Rows) or is_mapped or is_distributed(X)):
-            rows = as_rows(self._check_X(X, reset=reset))
+            checked = self._check_X(X, reset=reset)
+            is_split = self._sparse_rows == "dense blocks" and issparse(checked)
+            rows = make_dense_blocks(checked) if is_split else as_rows(checked)
         else:
             check_no_times(X, type(self).__name__)
             rows = as_rows(X)
@@ -632,7 +646,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse = self._sparse_rows != "refused"
         return tags
 
 

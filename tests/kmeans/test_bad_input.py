@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
@@ -36,11 +35,6 @@ def test_one_cluster_and_a_cannot_link_is_refused():
     with pytest.raises(InfeasibleSupervisionError, match="n_clusters=1"):
         MPCKMeans(1).fit(X, supervision=Supervision.from_links(150, cannot=[(0, 1)]))
     assert set(MPCKMeans(1).fit(X, supervision=Supervision.from_links(150, must=[(0, 1)])).labels_) == {0}
-
-
-def test_sparse_rows_are_refused():
-    with pytest.raises(TypeError, match="dense"):
-        PCKMeans(3).fit(scipy.sparse.csr_array(X))
 
 
 def test_hints_for_other_rows_are_refused():

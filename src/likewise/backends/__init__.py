@@ -15,6 +15,7 @@ from likewise.backends._rows import Column as Column
 from likewise.backends._rows import Recipe as Recipe
 from likewise.backends._rows import Rows as Rows
 from likewise.backends._rows import add_in_pairs as add_in_pairs
+from likewise.backends._rows import as_dense as as_dense
 from likewise.backends._rows import as_rows as as_rows
 from likewise.backends._rows import draw_rows as draw_rows
 from likewise.backends._rows import get_block_rows as get_block_rows
@@ -24,3 +25,5 @@ from likewise.backends._rows import get_scratch as get_scratch
 from likewise.backends._rows import is_distributed as is_distributed
 from likewise.backends._rows import open_thread_map as open_thread_map
 from likewise.backends._rows import split_rows as split_rows
+from likewise.backends._sparse_rows import make_dense_blocks as make_dense_blocks
+from likewise.backends._sparse_rows import standardize_csr as standardize_csr

@@ -18,6 +18,7 @@ from likewise.backends._rows import (
     Rows,
     T,
     Work,
+    as_dense,
     get_block_rows,
     pass_through,
     split_rows,
@@ -29,7 +30,7 @@ _HELD_BYTES = 64_000_000
 
 
 class MappedRows(Rows):
-    """Rows of a memory-mapped file in C or Fortran order; each block is copied when it is needed.
+    """Rows of a memory-mapped file in C or Fortran order, or sparse rows; each block is copied when needed.
 
     The operating system reads ahead, and with several threads blocks are read while others are processed.
     """
@@ -55,7 +56,7 @@ class MappedRows(Rows):
 
     def _read_raw(self, raw: np.ndarray) -> np.ndarray:
         # Convert to a plain array first: arithmetic on a memmap has an overhead at every step.
-        block = np.asarray(raw, dtype=self.dtype)
+        block = np.asarray(as_dense(raw), dtype=self.dtype)
         if not self._functions:
             return np.ascontiguousarray(block)
         return pass_through(block, self._functions, np.empty((len(block), self.shape[1]), dtype=self.dtype))

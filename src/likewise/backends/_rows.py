@@ -20,6 +20,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 
 T = TypeVar("T")
 B = TypeVar("B")
@@ -118,7 +119,7 @@ class Block:
     kept: np.ndarray | None = None
 
     def __len__(self) -> int:
-        return len(self.X)
+        return self.rows.stop - self.rows.start
 
     def get_weight_without(self, rows: np.ndarray) -> np.ndarray:
         """Return the weights with 0 for the rows of the block that are in `rows`.
@@ -187,8 +188,8 @@ class Rows(ABC):
         The number of threads that a pass uses.
     names : sequence of str or None
         The names of the columns, if known.
-    is_distributed : bool
-        Whether the rows are a Dask collection.
+    is_distributed, is_sparse : bool
+        Whether the rows are a Dask collection, and whether blocks and taken rows are CSR matrices.
     total_weight, heaviest : float
         The sum and the maximum of the weights.
     """
@@ -199,6 +200,7 @@ class Rows(ABC):
     threads: int = 1
     names: Sequence[str] | None = None
     is_distributed: bool = False
+    is_sparse: bool = False
     _weight: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -527,7 +529,7 @@ class ArrayRows(Rows):
     def transform(
         self, function: Callable[[np.ndarray], np.ndarray], n_features: int | None = None
     ) -> ArrayRows:
-        out = np.empty((len(self), n_features or self.shape[1]), dtype=self.dtype)
+        out = np.empty((self.shape[0], n_features or self.shape[1]), dtype=self.dtype)
 
         def write(block: Block) -> None:
             pass_through(block.X, (function,), out[block.rows])
@@ -568,6 +570,11 @@ class ArrayRows(Rows):
         return np.array(work(self._X), dtype=dtype, order="C")
 
 
+def as_dense(X: Any) -> np.ndarray:
+    """Return rows, which may be sparse, as a dense array."""
+    return X if isinstance(X, np.ndarray) else X.toarray()
+
+
 def is_distributed(X: Any) -> bool:
     """Return True if X is a Dask collection."""
     return type(X).__module__.partition(".")[0] == "dask"
@@ -592,6 +599,10 @@ def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
         from likewise.backends._files import MappedRows
 
         rows = MappedRows(X, threads=threads)
+    elif issparse(X):
+        from likewise.backends._sparse_rows import SparseRows
+
+        rows = SparseRows(X, threads=threads)
     else:
         rows = ArrayRows(X, threads=threads)
     return rows if weight is None else rows.with_weights(weight)

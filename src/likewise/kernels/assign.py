@@ -108,6 +108,28 @@ def nearest_linear(X, weight, W, b, labels, sums, counts):
 
 
 @njit(nogil=True, fastmath=_FAST, cache=True)
+def nearest_sparse(data, indices, indptr, weight, W, b, labels, sums, counts):
+    """Assign each sparse row to the cluster with the smallest ``W[:, h] . x + b[h]``.
+
+    data, indices, indptr: n rows in CSR form; weight (n,), W (d, k), b (k,): IN.
+    labels (n,): OUT. sums (k, d), counts (k,): OUT, added to.
+    """
+    cost = np.empty(len(b), dtype=b.dtype)
+    for i in range(len(labels)):
+        cost[:] = b
+        for p in range(indptr[i], indptr[i + 1]):
+            value = data[p]
+            row = W[indices[p]]
+            for h in range(len(b)):
+                cost[h] += value * row[h]
+        label = cost.argmin()
+        labels[i] = label
+        counts[label] += weight[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            sums[label, indices[p]] += weight[i] * data[p]
+
+
+@njit(nogil=True, fastmath=_FAST, cache=True)
 def add_rows(X, weight, labels, sums, counts):
     """Add the rows of each cluster.
 

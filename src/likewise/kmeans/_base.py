@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse, vstack
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import (
@@ -113,7 +114,7 @@ class AssignedRows:
     """The hinted rows of a member that assigns them with its own `assign_hinted_rows`."""
 
     def __init__(self, member: KMeansFamily, X: Rows, hinted: HintedSubset) -> None:
-        self.rows, self.X, self.weight = hinted.rows, np.asarray(hinted.X, dtype=np.float64), hinted.weight
+        self.rows, self.X, self.weight = hinted.rows, hinted.X.astype(np.float64), hinted.weight
         self._member, self._all_rows, self._hints = member, X, hinted.hints
         # A row of weight 0 still goes to its nearest cluster if its hints allow it.
         self._positive_weight = np.maximum(self.weight, 1e-12 * X.heaviest)
@@ -224,6 +225,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
     accepts_conflicts: ClassVar[bool] = False
     _reads_blocks = True
+    _sparse_rows = "sparse"
     _hints_assign: ClassVar[bool] = True  # whether hints decide the clusters of the hinted rows
     # How many of the first starts take their centres from the hints; None for all, by the labels.
     _n_hinted_starts: ClassVar[int | None] = 1
@@ -335,9 +337,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows, ParquetRows, or a dask \
-                array or dataframe
-            The rows. float32 is kept as float32. A memory map and the readers of
+        X : array-like or sparse matrix of shape (n_samples, n_features), numpy.memmap, MemmapRows, \
+                ParquetRows, or a dask array or dataframe
+            The rows. float32 is kept as float32. Sparse rows are used as they are; methods that learn a
+            metric convert one block at a time to a dense array. A memory map and the readers of
             :mod:`likewise.datasets` are read in blocks and never loaded as a whole. Dask data stay on
             their cluster, and ``labels_`` is a dask array; see :mod:`likewise.distributed`.
         y : ignored
@@ -362,8 +365,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         closure = check_closure(few, rows=hinted_rows)
 
         rows.threads = get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
-        middle = (rows.sum(partial(sum_rows, "rows", NO_ROWS)) / rows.total_weight).astype(rows.dtype)
-        rows = rows.transform(partial(np.add, -middle))  # distances lose fewer digits around the origin
+        middle = np.zeros(rows.shape[1], dtype=rows.dtype)
+        if not rows.is_sparse:
+            middle = (rows.sum(partial(sum_rows, "rows", NO_ROWS)) / rows.total_weight).astype(rows.dtype)
+            rows = rows.transform(partial(np.add, -middle))  # distances lose fewer digits around the origin
         hinted = HintedSubset.from_data(rows, hinted_rows, few, closure)
         plan = self._plan(rows, hinted, self._make_hinted_rows(rows, hinted, rng), middle, rng)
         unlinked = None
@@ -443,7 +448,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             return None
         weight = weight * ((X.total_weight - named.weight.sum()) / weight.sum())
         rows = as_rows(
-            np.concatenate([named.X, X.take(drawn)]), X.threads, np.concatenate([named.weight, weight])
+            _stack_rows([named.X, X.take(drawn)]), X.threads, np.concatenate([named.weight, weight])
         )
         hinted_rows = np.arange(len(named.rows))
         if hinted is not None:
@@ -629,6 +634,10 @@ class FitPlan:
         objectives = [fit.objective for fit in fits]
         bound = min(objectives) + 1e-9 * max(map(abs, objectives))
         return next(fit for fit in fits if not fit.objective > bound)
+
+
+def _stack_rows(parts: list[Any]) -> Any:
+    return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
 
 
 def _find_nearest_center(metric: Metric, centers: np.ndarray, X: np.ndarray) -> np.ndarray:

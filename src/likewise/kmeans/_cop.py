@@ -27,7 +27,7 @@ class ApartComponents:
 
     def __init__(self, hinted: HintedSubset, k: int) -> None:
         closure = hinted.closure
-        self.rows, self.X, self.weight = hinted.rows, np.asarray(hinted.X, dtype=np.float64), hinted.weight
+        self.rows, self.X, self.weight = hinted.rows, hinted.X.astype(np.float64), hinted.weight
         names, self._node = np.unique(closure.component, return_inverse=True)
         self._n = len(names)
         self._first_rows = np.unique(self._node, return_index=True)[1]

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.utils.extmath import row_norms
 
 from likewise.backends import Block, Column, Rows, as_rows, get_scratch
@@ -60,13 +61,22 @@ class Metric:
 
     def compute_lengths(self, X: np.ndarray) -> np.ndarray:
         """Return ``x' A_h x`` for every row and metric, shape (n, H)."""
+        if issparse(X):
+            return np.asarray(X.power(2) @ self.A.T)  # type: ignore[attr-defined]
         X = np.asarray(X, dtype=np.float64)
         if self.diagonal:
             return np.square(X) @ self.A.T
         return np.stack([row_norms(X @ root, squared=True) for root in self._roots], axis=1)
 
     def compute_distances(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
-        """Return the squared distance of every row to every centre in its cluster's metric, shape (n, k)."""
+        """Return the squared distance of every row to every centre in its cluster's metric, shape (n, k).
+
+        The rows may be sparse if all clusters share one diagonal metric.
+        """
+        if issparse(X):
+            image = centers * self.A[0]
+            out = self.compute_lengths(X) + (X @ (-2.0 * image).T) + (image * centers).sum(axis=1)
+            return np.maximum(out, 0.0, out=out)
         X = np.asarray(X, dtype=np.float64)
         if self.shared:  # one matrix product; centring keeps the loss of precision small
             middle = centers.mean(axis=0)
@@ -89,6 +99,8 @@ class Metric:
 
     def embed(self, X: np.ndarray, h: int = 0) -> np.ndarray:
         """Return the rows mapped so that Euclidean distances equal the distances of metric h."""
+        if self.is_euclidean:
+            return X
         return (X * np.sqrt(self.A[h]) if self.diagonal else X @ self._roots[h]).astype(X.dtype)
 
     def unembed(self, Z: np.ndarray) -> np.ndarray:
@@ -138,6 +150,9 @@ class ClusterStats:
     ) -> ClusterStats:
         """Return the statistics of rows with known labels; `moments` is None, "diagonal" or "full"."""
         counts = np.bincount(labels, weights=weight, minlength=k)
+        if issparse(X):
+            member = csr_array((weight, (labels, np.arange(len(labels)))), shape=(k, len(labels)))
+            return cls(counts, (member @ X).toarray(), None)
         if moments is None and X.size * k <= 2**22:  # few rows: one small matrix product
             member = (labels == np.arange(k)[:, None]) * weight
             return cls(counts, member @ X, None)
@@ -212,6 +227,9 @@ def sum_rows(moment: Moment, without: np.ndarray, block: Block) -> np.ndarray:
     """
     n, d = block.X.shape
     total, every = np.zeros((d, d) if moment == "products" else d), block.get_weight_without(without)
+    if issparse(block.X):
+        values = block.X if moment == "rows" else block.X.power(2)  # type: ignore[attr-defined]
+        return np.asarray(every @ values)
     for at in range(0, n, _PIECE):  # in pieces that fit into the CPU cache
         piece, weight = block.X[at : at + _PIECE], every[at : at + _PIECE]
         rows = get_scratch("rows", piece.shape, np.float64)
@@ -228,13 +246,21 @@ def sum_rows(moment: Moment, without: np.ndarray, block: Block) -> np.ndarray:
 
 
 def compute_mean_squared_distance(X: Rows) -> float:
-    """Return the mean squared distance between two rows. The mean of the rows must be 0."""
-    return 2.0 * float(X.sum(partial(sum_rows, "squares", NO_ROWS)).sum() / X.total_weight)
+    """Return the mean squared distance between two rows. The mean of dense rows must be 0."""
+    squares = X.sum(partial(sum_rows, "squares", NO_ROWS))
+    if X.is_sparse:
+        squares = squares - sum_squared_means(X)
+    return 2.0 * float(squares.sum() / X.total_weight)
+
+
+def sum_squared_means(X: Rows) -> np.ndarray:
+    """Return the squared mean of each column, added up over the rows: the part that is not variance."""
+    return np.square(X.sum(partial(sum_rows, "rows", NO_ROWS))) / max(X.total_weight, 1e-300)
 
 
 def label_block(centers: np.ndarray, metric: Metric, fixed: FixedLabels, block: Block) -> np.ndarray:
     """Return the labels of a block: fixed labels for `fixed` rows, else the nearest cluster."""
-    labels = np.empty(len(block.X), dtype=np.int32)
+    labels = np.empty(block.X.shape[0], dtype=np.int32)
     find_nearest(block.X, block.weight, centers, metric, None, labels)
     at, given = fixed.restrict_to_block(block.rows)
     labels[at] = given
@@ -266,6 +292,14 @@ def find_nearest(
     # With a shared metric the cost of x in h is W[h] . x + b[h] + x' A x, and x' A x is the same for every h.
     image = centers * metric.A[0] if metric.diagonal else centers @ metric.A[0]
     W, b = -2.0 * image, (image * centers).sum(axis=1) - metric.log_det[0]
+    if issparse(X):
+        sums, counts = np.zeros((k, d)), np.zeros(k)
+        columns = np.ascontiguousarray(W.T, dtype=dtype)
+        csr: Any = X
+        assign.nearest_sparse(
+            csr.data, csr.indices, csr.indptr, weight, columns, b.astype(dtype), labels, sums, counts
+        )
+        return ClusterStats(counts, sums, None)
     if k % 2:  # the kernel takes clusters two at a time
         W, b = np.vstack([W, np.zeros(d)]), np.append(b, np.inf)
     sums, counts = np.zeros(W.shape), np.zeros(len(W))
@@ -384,9 +418,11 @@ class KMeansSteps:
             hinted_rows = as_rows(hinted.X, weight=hinted.weight)
             self.second = self.second + hinted_rows.sum(partial(sum_rows, moment, NO_ROWS))
         spread = self.second if self.second.ndim == 1 else self.second.diagonal()
+        if self.rows.is_sparse:  # dense rows are centred
+            spread = spread - sum_squared_means(self.rows)
         spread = np.sqrt(np.maximum(spread / max(self.rows.total_weight, 1e-300), 0.0))
         self.scale = np.where(spread > 0, spread, 1.0)
-        self.variance = float(np.square(spread).mean())  # X is centred
+        self.variance = float(np.square(spread).mean())
 
     def assign(self, centers: np.ndarray, metric: Metric, hinted_labels: np.ndarray | None) -> KMeansFit:
         """Assign every row, given the previous labels of the hinted rows (None in the first pass)."""
@@ -403,7 +439,7 @@ class KMeansSteps:
         def assign(block: Block) -> ClusterStats:
             """Label one block of rows; `fixed` rows get their fixed labels and are excluded from the sums."""
             assert block.kept is not None
-            mine = get_scratch("labels", (len(block.X),), np.int32)
+            mine = get_scratch("labels", (block.X.shape[0],), np.int32)
             weight = block.get_weight_without(fixed.rows)
             if bounds is not None:
                 mine[...] = 0 if is_first else block.kept
@@ -435,7 +471,8 @@ class KMeansSteps:
 
     def _move_bounds(self, centers: np.ndarray, metric: Metric, moments: str | None) -> DistanceBounds | None:
         """Return the bounds for the next pass, or None if all rows must be compared with all centres."""
-        if moments is not None or not metric.is_euclidean or self.rows.is_distributed:
+        is_plain = moments is None and metric.is_euclidean
+        if not is_plain or self.rows.is_distributed or self.rows.is_sparse:
             self._bounds = None
             return None
         if self._bounds is None:
@@ -589,7 +626,7 @@ def choose_moves_to_empty(
     rows_left, least = np.sum(counts, axis=0), 1e-12 * max(longest)
 
     def compute_costs(rows: np.ndarray, own: np.ndarray, part: np.ndarray) -> np.ndarray:
-        cost = metric.compute_distances(rows, centers)[np.arange(len(rows)), own]
+        cost = metric.compute_distances(rows, centers)[np.arange(len(own)), own]
         return np.where(cost > least, cost, 0.0) * part
 
     def find_costliest(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -255,6 +255,7 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
     max_no_improvement: int | None
     reassignment_ratio: float
 
+    _sparse_rows = "dense blocks"  # a batch is small enough to be dense
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "batch_size": Rule.integer(1),
         "half_life": Rule.either(Rule.choice(None), Rule.real(0, strict=True)),

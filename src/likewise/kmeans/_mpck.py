@@ -209,6 +209,7 @@ class MPCKMeans(SoftLinks):
     metrics_: np.ndarray
 
     _n_hinted_starts: ClassVar[int | None] = 2  # one with each initial metric
+    _sparse_rows = "dense blocks"  # a metric makes rows dense
     _rescales_rows = True  # an inverse covariance can overflow even if the covariance does not underflow
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SoftLinks.parameter_rules,
@@ -308,7 +309,7 @@ class LinkedRows:
 
     def __init__(self, X: Rows, hinted: HintedSubset, penalty: Penalty, rng: np.random.RandomState) -> None:
         links = hinted.hints.links
-        self.rows, self.X, self.weight = hinted.rows, np.asarray(hinted.X, dtype=np.float64), hinted.weight
+        self.rows, self.X, self.weight = hinted.rows, hinted.X.astype(np.float64), hinted.weight
         # A row of weight 0 still goes to its nearest cluster if its links allow it.
         self._pull = np.maximum(self.weight, 1e-12 * X.heaviest)
         self._ends = np.concatenate([links.must, links.cannot])
