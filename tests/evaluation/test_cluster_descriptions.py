@@ -79,6 +79,16 @@ def test_gaps_and_stop_words_are_no_keywords():
     assert [each.keywords for each in found] == [(), ()]
 
 
+def test_parts_of_contractions_are_no_keywords():
+    texts = [
+        "The card ISN'T here, they've lost it",
+        "My card isn\u2019t here: we'll see, they\u2019ve lost it",
+        "",
+    ]
+    found = describe_clusters(np.eye(3), [0, 0, 1], texts=texts)
+    assert set(found[0].keywords) == {"card", "lost"}
+
+
 def test_rows_with_a_negative_label_are_left_out():
     X = [[0.0], [1.0], [5.0], [10.0]]
     texts = ["wolf", "wolf", "wolf", "crow"]

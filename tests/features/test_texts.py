@@ -70,6 +70,27 @@ def test_other_scripts_fall_back_to_words_with_a_note(monkeypatch, tmp_path, tex
     assert "know English only" in found.notes[0]
 
 
+@needs_wordllama
+def test_a_model_that_is_used_on_other_scripts_says_that_it_is_english(monkeypatch, tmp_path):
+    monkeypatch.setenv("LIKEWISE_MODELS", str(tmp_path))
+    mixed = ["a bird", "birds sing", "птица"]  # 14 Latin letters of 19
+    assert "26% of the letters are not in the Latin script" in text_features(mixed).notes[0]
+    assert "knows English" in text_features(["птица", "поёт"], method="wordllama").notes[0]
+    assert text_features(["un été", "straße"]).notes == ()
+
+
+@needs_wordllama
+def test_many_texts_are_reduced_in_batches_as_a_sample_of_them(monkeypatch, tmp_path):
+    monkeypatch.setenv("LIKEWISE_MODELS", str(tmp_path))
+    monkeypatch.setattr("likewise.features._texts._MOST_FITTED", 45)
+    monkeypatch.setattr("likewise.features._texts._BATCH", 7)
+    texts = [f"{animal} number {number}" for animal in ("bird", "cat", "dog") for number in range(30)]
+    expected = TextFeatures("wordllama", n_features=5).fit(texts[::2]).transform(texts)
+    np.testing.assert_allclose(
+        TextFeatures("wordllama", n_features=5).fit_transform(texts), expected, atol=1e-5
+    )
+
+
 def test_scripts_without_spaces_are_compared_by_pairs_of_characters():
     texts = ["股票今天下跌", "股票今天上涨", "小鸟在唱歌", "小鸟在飞翔"]
     found = text_features(texts, method="words")

@@ -7,6 +7,7 @@ import io
 import os
 import re
 import shlex
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -285,6 +286,17 @@ def test_a_report_contains_answers_and_results(project):
     assert "Joined through: a1 = a2 = a3" in page.text
     assert "wrens" in page.text
     assert "text of a1" in page.text
+
+
+def test_a_text_is_not_shown_twice_if_it_begins_with_its_title():
+    items = (
+        ItemShown(0, "t0", "text", "my card is lost", text="my card  is lost"),
+        ItemShown(1, "t1", "text", "where is …", text="where is my\nparcel"),
+        ItemShown(2, "t2", "text", "a title", text="another text"),
+    )
+    data = replace(evil_data(), groups=(GroupShown(0, None, 3, "#0072b2", items),), conflicts=())
+    page = make_report(data)
+    assert re.findall(r'class="name"><bdi>(.*?)</bdi>', page) == ["t0", "t1", "a title"]
 
 
 def test_unusual_ids_and_texts_are_shown_unchanged(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -181,7 +182,9 @@ def describe_clusters(
 def _find_keywords(texts: list[str], numbers: IntArray, most: int) -> dict[int, tuple[str, ...]]:
     from sklearn.feature_extraction.text import CountVectorizer
 
-    vectorizer = CountVectorizer(stop_words="english", max_features=_MOST_WORDS)
+    vectorizer = CountVectorizer(
+        preprocessor=_remove_contractions, stop_words="english", max_features=_MOST_WORDS
+    )
     analyze = vectorizer.build_analyzer()
     if not any(analyze(text) for text in texts):
         return {}
@@ -202,6 +205,11 @@ def _find_keywords(texts: list[str], numbers: IntArray, most: int) -> dict[int, 
         best = np.lexsort((columns, -weights))[:most]
         keywords[number] = tuple(str(words[column]) for column in columns[best].tolist())
     return keywords
+
+
+def _remove_contractions(text: str) -> str:
+    """Return the text in lower case without isn't, 've and the like, which the stop words do not cover."""
+    return re.sub(r"\w*n['\u2019]t\b|['\u2019](?:ll|re|ve)\b", " ", text.lower())
 
 
 def _compare_columns(

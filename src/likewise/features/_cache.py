@@ -23,7 +23,7 @@ import numpy.typing as npt
 from likewise._atomic_files import replace_file
 
 FloatArray = npt.NDArray[np.float32]
-_VERSION = 1  # to be increased if a method computes other rows than before
+_VERSION = 2  # to be increased if a method computes other rows than before
 _SECONDS = 10.0  # between two files of one run
 _MOST_FILES = 16  # more are merged into one
 

@@ -27,6 +27,7 @@ _TABLE_WEIGHT = 0.7  # of WordLlama beside MiniLM: about half of its squared len
 _BATCH = 2048
 _MOST_FITTED = 50_000  # texts to which the components are fitted
 _SAMPLE = 1000  # texts, to detect their script
+_MOSTLY_LATIN = 0.9  # share of the letters, below which a note says that the models know English only
 # Scripts that put no space between words: Thai to Burmese, Khmer, Japanese and Chinese.
 _UNSPACED = ((0x0E00, 0x10A0), (0x1780, 0x1800), (0x3040, 0x3100), (0x3400, 0xA000), (0x20000, 0x30000))
 METHODS = ("words", "wordllama", "minilm", "minilm+wordllama")
@@ -191,20 +192,25 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         if method not in ("auto", *METHODS):
             expected = ", ".join(map(repr, ("auto", *METHODS)))
             raise ValueError(f"method must be one of {expected}, or a function; got {method!r}.")
-        if method != "auto":
+        if method == "words":
             return method
         installed = [name for name in ("minilm", "wordllama") if can_run(MODELS[name])]
-        if not installed:
+        if method == "auto" and not installed:
             self.notes_ = ("no model of texts is installed; `likewise models` shows how to get one.",)
             return "words"
         latin, _ = _measure_script(texts)
-        if latin < 0.5:
+        if method == "auto" and latin < 0.5:
             self.notes_ = (
                 "most texts are not in the Latin script, and the installed models know English only; the "
                 "features are words instead.",
             )
             return "words"
-        return "+".join(installed)
+        if latin < _MOSTLY_LATIN:
+            self.notes_ = (
+                f"{1 - latin:.0%} of the letters are not in the Latin script, and the model knows English "
+                "only; compare it with the method 'words'.",
+            )
+        return "+".join(installed) if method == "auto" else method
 
     def _fit_encoded(self, texts: list[str], progress: Step | None) -> FloatArray:
         """Fit the reduction to a sample of the texts, and reduce all of them in batches."""
@@ -224,12 +230,14 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
         sample = np.concatenate(list(self._encode(kept[::step], report)))
         self._reduction = Reduction(self.n_features, equal_weights=False)
-        found = self._reduction.fit(sample)
+        found, source = self._reduction.fit(sample), _describe(self.method_, sample.shape[1])
+        self.description_ = f"{format_count(found.shape[1], 'component')} of {source}"
         if step > 1:
-            reduced = [self._reduction.apply(block) for block in self._encode(kept, report_after_sample)]
-            found = np.concatenate(reduced)
-        source = _describe(self.method_, sample.shape[1])
-        self.description_ = f"{found.shape[1]} components of {source}"
+            del sample
+            found, first = np.empty((len(kept), found.shape[1]), dtype=found.dtype), 0
+            for block in self._encode(kept, report_after_sample):
+                found[first : first + len(block)] = self._reduction.apply(block)
+                first += len(block)
         return _insert_zeros(found, texts)
 
     def _encode(self, texts: list[str], progress: Step | None = None) -> Iterator[FloatArray]:

@@ -46,7 +46,7 @@ export function figures(items, options) {
  */
 function caption(item) {
   const begins = item.title.replace(/\s*(…|\.\.\.)$/, "");
-  return item.text?.trimStart().startsWith(begins) ? item.id : item.title;
+  return item.text?.trim().replace(/\s+/g, " ").startsWith(begins) ? item.id : item.title;
 }
 
 /** @param {Item} item */
