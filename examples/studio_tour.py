@@ -87,7 +87,7 @@ def chromium():
         browser.close()
 
 
-def tour(folder, pictures=None, browser=None, n_digits=600):
+def tour(folder, pictures=None, browser=None, n_digits=600, n_answers=30):
     """Take the tour in a folder, in the given browser or a new one, and return the result."""
     folder = Path(folder)
     digit_of = write_sample(folder / "sample-digits", n=n_digits)
@@ -103,13 +103,13 @@ def tour(folder, pictures=None, browser=None, n_digits=600):
             page = found.new_page(viewport={"width": 1200, "height": 800})
             page.on("pageerror", lambda error: problems.append(str(error)))
             page.goto(output["login"])
-            return {**walk(Tour(page, output["url"], digit_of, pictures)), "problems": problems}
+            return {**walk(Tour(page, output["url"], digit_of, pictures), n_answers), "problems": problems}
     finally:
         served.terminate()
         served.communicate(timeout=20)
 
 
-def walk(newcomer):
+def walk(newcomer, n_answers):
     """Go through everything that a newcomer would try."""
     page = newcomer.page
     newcomer.asked()
@@ -121,7 +121,7 @@ def walk(newcomer):
     page.locator(f'section.question[data-question="{before}"]').wait_for(timeout=PATIENCE)
     again = newcomer.asked()[1]
     newcomer.press("k")
-    newcomer.answer(25)
+    newcomer.answer(n_answers - 5)
     newcomer.saved()
     page.keyboard.press("?")
     page.locator("dialog[open]").wait_for()

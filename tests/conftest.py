@@ -33,10 +33,20 @@ def closed_port():
         yield bound.getsockname()[1]
 
 
+# By default the idle processes of a cluster wake up a hundred times a second to profile themselves.
+CALM_CLUSTER = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "60s",
+}
+
+
 @pytest.fixture(scope="session")
 def dask_cluster():
     """Return a client of two worker processes on this machine, which all tests share."""
     distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
     how = {
         "n_workers": 2,
         "threads_per_worker": 1,
@@ -45,6 +55,7 @@ def dask_cluster():
         "scheduler_kwargs": {"dashboard": False},
     }
     with (
+        dask.config.set(CALM_CLUSTER),
         distributed.LocalCluster(**how) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):

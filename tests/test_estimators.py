@@ -52,7 +52,7 @@ EXPECTED = {f"check_sample_weight_equivalence_on_{kind}_data": DRAWS for kind in
 
 def small(cls):
     """Return an estimator with three clusters, two starts and few particles, if it has these parameters."""
-    known, wanted = cls().get_params(deep=False), {"n_clusters": 3, "n_init": 2, "n_particles": 24}
+    known, wanted = cls().get_params(deep=False), {"n_clusters": 3, "n_init": 2, "n_particles": 8}
     return cls(**{name: value for name, value in wanted.items() if name in known})
 
 

@@ -74,7 +74,7 @@ def test_the_rate_is_estimated_with_an_interval():
     rates = []
     for rate in (0.0, 0.15):
         found = answer_all(
-            Interview(X, n_clusters=K), NoisyOracle(Y, rate=rate, random_state=5), 80
+            Interview(X, n_clusters=K), NoisyOracle(Y, rate=rate, random_state=5), 60
         ).error_rate
         assert found.low <= found.mean <= found.high
         rates.append(found.mean)
@@ -198,7 +198,7 @@ class Guesser:
 
 @pytest.mark.parametrize("oracle", [Stubborn("SAME"), Stubborn("DIFFERENT"), Liar(), Guesser()])
 def test_who_answers_badly_gets_labels_and_an_honest_word(oracle):
-    interview = answer_all(Interview(X, n_clusters=K), oracle, 30)
+    interview = answer_all(Interview(X, n_clusters=K), oracle, 15)
     assert len(np.unique(interview.labels_)) >= 1
     seen = interview.progress()
     assert seen.error_rate == interview.error_rate.mean
@@ -207,7 +207,7 @@ def test_who_answers_badly_gets_labels_and_an_honest_word(oracle):
 
 
 def test_answers_that_disagree_with_the_rows_are_reported():
-    seen = answer_all(Interview(X, n_clusters=K), Liar(), 60).progress()
+    seen = answer_all(Interview(X, n_clusters=K), Liar(), 30).progress()
     assert seen.start_accuracy < 0.3
     assert "disagree with the rows" in seen.advice
 
@@ -215,7 +215,7 @@ def test_answers_that_disagree_with_the_rows_are_reported():
 def test_a_liar_beside_an_honest_annotator_does_little_harm():
     honest, liar = LabelOracle(Y), Liar()
     interview = Interview(X, n_clusters=K)
-    for turn in range(60):
+    for turn in range(45):
         question = interview.ask()
         if question is None:
             break

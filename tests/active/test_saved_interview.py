@@ -1,18 +1,18 @@
 """Saved interviews: readable, complete, and only for the same rows."""
 
 import json
-import os
-import subprocess
-import sys
+import signal
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+from fork_server import start_process
 from likewise import MPCKMeans, PCKMeans, Supervision
 from likewise.active import FarthestFirst, Interview, NodeUncertainty, Question, RandomPairs, Reason
 from likewise.exceptions import FileFormatError, LikewiseError
+from patience import PATIENCE
 
 X = np.array([[0.0, 1.0], [0.2, 1.0], [0.4, 0.0], [5.0, 1.0], [5.2, 3.0], [5.4, 1.0]])
 
@@ -41,6 +41,13 @@ def saved(tmp_path):
     path = tmp_path / "interview.json"
     interview.save(path)
     return interview, path
+
+
+def run_code(code, folder):
+    """Run Python code in a folder, in another process with other hashes of strings; return its exit code."""
+    process = start_process(exec, (f"import os\nos.chdir({str(folder)!r})\n{code}", {}))
+    process.join(PATIENCE)
+    return process.exitcode
 
 
 def edit_file(path, **changes):
@@ -114,19 +121,14 @@ def test_another_process_asks_the_same(tmp_path):
         interview.tell(interview.ask(), answer)
     interview.save(tmp_path / "i.json")
     code = (
-        "import numpy as np, sys\n"
+        "import numpy as np, pathlib\n"
         "from likewise.active import Interview\n"
         "rows = np.random.default_rng(0).normal(size=(30, 3)).round(6)\n"
-        "print([question.rows for question in Interview.load(sys.argv[1], rows).ask(4)])"
+        "asked = Interview.load('i.json', rows).ask(4)\n"
+        "pathlib.Path('asked').write_text(str([question.rows for question in asked]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "i.json")],
-        env=os.environ | {"PYTHONHASHSEED": "12345"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == str([question.rows for question in interview.ask(4)])
+    assert run_code(code, tmp_path) == 0
+    assert (tmp_path / "asked").read_text() == str([question.rows for question in interview.ask(4)])
 
 
 def test_given_hints_and_parameters_come_back(tmp_path):
@@ -269,13 +271,13 @@ import os, signal
 import numpy as np
 from likewise.active import Interview
 X = np.array({X.tolist()})
-interview = Interview.load({str(path)!r}, X)
+interview = Interview.load({path.name!r}, X)
 interview.tell(interview.ask(), "SAME")
 os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
-interview.save({str(path)!r})
+interview.save({path.name!r})
 """
     before = path.read_bytes()
-    assert subprocess.run([sys.executable, "-c", code]).returncode < 0
+    assert run_code(code, path.parent) == -signal.SIGKILL
     left = [entry for entry in path.parent.iterdir() if entry != path]
     assert [entry.suffix for entry in left] == [".part"]
     assert path.read_bytes() == before

@@ -255,11 +255,12 @@ def test_one_standard_error(run, birds):
 
 
 def test_the_table_goes_to_stdout_and_the_rest_to_stderr(run, birds):
-    result = run(*BASE, *METHODS, "--out", "-")
-    run(*BASE, *METHODS, "--out", "table.csv")
+    words = (*BASE, *METHODS, "-k", 3, "--cv", 2)
+    result = run(*words, "--out", "-")
+    run(*words, "--out", "table.csv")
     written = (birds / "table.csv").read_text().splitlines()
     assert result.stdout.splitlines()[0] == written[0]
     assert len(result.stdout.splitlines()) == len(written)
     assert "next, cluster with this choice:" in result.stderr
-    assert run(*BASE, *METHODS, "--out", "-", "-q").stderr == ""
-    assert "both write to stdout" in run(*BASE, *METHODS, "--out", "-", "--json", code=2).stderr
+    assert run(*words, "--out", "-", "-q").stderr == ""
+    assert "both write to stdout" in run(*words, "--out", "-", "--json", code=2).stderr

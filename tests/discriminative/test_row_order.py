@@ -33,11 +33,17 @@ def hints_for(y):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("hinted", [True, False], ids=["hints", "no hints"])
 @pytest.mark.parametrize(
-    "model",
-    [FULL, SMALL, clone(FULL).set_params(epsilon=0), clone(FULL).set_params(noise="uniform")],
-    ids=["full", "batches", "hard", "noise"],
+    ("model", "hinted"),
+    [
+        (FULL, False),
+        (FULL, True),
+        (SMALL, False),
+        (SMALL, True),
+        (clone(FULL).set_params(epsilon=0), True),
+        (clone(FULL).set_params(noise="uniform"), True),
+    ],
+    ids=["full", "full with hints", "batches", "batches with hints", "hard hints", "noisy hints"],
 )
 def test_permuting_the_rows_permutes_the_labels(model, hinted):
     X, y = some_rows()

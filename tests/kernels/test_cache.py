@@ -164,7 +164,7 @@ def test_temporary_cache_is_not_shared_with_other_users(tmp_path, monkeypatch):
 
 def test_all_kernels_use_the_tolerant_cache():
     for path in list_files():
-        if path.name == "_njit.py":
+        if path.name == "_njit.py" or "numba" not in path.read_text(encoding="utf-8"):
             continue
         for node in list_nodes(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
