@@ -66,7 +66,7 @@ class Oracle(Protocol):
 
         Returns
         -------
-        Answer, OddOne, Piles or Reply
+        Answer, OddOne, Piles, InGroup, Unlike, Named or Reply
             The answer, or a reply that also states the annotator, the time and the duration.
         """
 

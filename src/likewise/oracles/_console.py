@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from likewise.active import Answer, Interview, OddOne, Piles, Question, Reply, Suspect
+from likewise.active import Answer, AnswerValue, Interview, OddOne, Question, Reply, Suspect
 from likewise.exceptions import OracleError, SupervisionError, render
 
 _MOST_WRONG = 20  # after this many invalid lines in a row, input from a pipe is given up
@@ -148,7 +148,6 @@ _LONG = {
     "none": "0",
 }
 _TWO_OF_THREE = {"bc": "1", "ac": "2", "ab": "3"}  # the two that belong together leave out the third
-AnswerValue = Answer | OddOne | Piles
 
 
 @dataclass(frozen=True)
