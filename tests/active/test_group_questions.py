@@ -16,9 +16,11 @@ from likewise.active import (
     Named,
     Question,
     Reply,
+    Trace,
     Unlike,
     build_supervision,
     collect_relations,
+    simulate,
 )
 from likewise.exceptions import FileFormatError, SupervisionError
 from likewise.oracles import LabelOracle, NoisyOracle, RecordedOracle
@@ -486,3 +488,22 @@ def test_recorded_answers_about_groups_are_repeated():
     assert oracle.answer(Question.placement(0, [6, 3])) == InGroup(6)
     assert oracle.answer(Question.placement(3, [0, 6])) is Answer.UNSURE
     assert oracle.answer(Question.label(0, names=["owl"])) == Named("wren")
+
+
+def test_a_simulation_counts_the_seconds_of_the_person():
+    class InTurn:
+        name, needs = "in turn", frozenset()
+
+        def choose(self, state, n):
+            asked = [Question.pair(0, 3), Question.placement(1, [0, 3]), Question.members(3, [4, 5])]
+            return [question for question in asked if question.key not in state.asked][:n]
+
+    y = [0, 0, 0, 1, 1, 1, 2, 2, 2, 2]
+    interview = Interview(X, n_clusters=3, strategy=InTurn())
+    trace = simulate(interview, LabelOracle(y), y_true=y)
+    assert trace.answer_seconds.tolist() == [0.0, 2.5, 7.5, 11.5]
+    assert trace.get_scores_after([0.0, 100.0]).tolist() == [trace.start, trace.final]
+    assert Trace.from_dict(trace.to_dict()).answer_seconds.tolist() == trace.answer_seconds.tolist()
+    old = {key: value for key, value in trace.to_dict().items() if key != "answer_seconds"}
+    with pytest.raises(ValueError, match="no answer_seconds"):
+        Trace.from_dict(old).get_scores_after([1.0])

@@ -169,7 +169,7 @@ _SEVERAL = "="  # several numbers follow, or a name that is also a key
 
 
 @dataclass(frozen=True)
-class _Form:
+class Form:
     """The text of a kind of question, and the answer and description of each key."""
 
     text: str
@@ -177,7 +177,7 @@ class _Form:
     numbers: str = "that one"  # the meaning of a number
 
     @classmethod
-    def for_question(cls, question: Question) -> _Form:
+    def for_question(cls, question: Question) -> Form:
         rows = question.rows
         unsure = {"u": (Answer.UNSURE, "unsure")}
         keys: dict[str, tuple[AnswerValue, str]]
@@ -334,7 +334,7 @@ class ConsoleOracle:
         Reply or Wish
             The answer, or the request to skip, go back or quit. The end of the input means quit.
         """
-        form = _Form.for_question(question)
+        form = Form.for_question(question)
         if heading:
             self.write_line(heading)
         self._print_question(question)
@@ -345,7 +345,7 @@ class ConsoleOracle:
             if typed is None:
                 self.write_line("" if self._typed.echoes else "quit")
                 return Wish.QUIT
-            parsed = _parse_typed(typed, question, form)
+            parsed = parse_typed(typed, question, form)
             if isinstance(parsed, Wish):
                 self._echo(parsed, question)
                 return parsed
@@ -412,7 +412,7 @@ class ConsoleOracle:
         if self._accepts_keys(question) or not self._typed.echoes:
             self.write_line(word)
 
-    def _print_help(self, question: Question, form: _Form) -> None:
+    def _print_help(self, question: Question, form: Form) -> None:
         if question.reason:
             first = 0 if question.kind in ("placement", "members") else 1
             shown = {row: number for number, row in enumerate(question.rows, start=first)}
@@ -672,7 +672,7 @@ def describe_suspect(interview: Interview, suspect: Suspect) -> str:
     return f"{interview.text(reply.question)} {answer}{because}"
 
 
-def _parse_typed(typed: str, question: Question, form: _Form) -> Wish | tuple[AnswerValue, str] | None:
+def parse_typed(typed: str, question: Question, form: Form) -> Wish | tuple[AnswerValue, str] | None:
     """Return the answer or request that was typed, with its description; None if it is invalid."""
     words = _LONG | _WORDS.get(question.kind, {})
     if question.kind == "label":
@@ -685,7 +685,7 @@ def _parse_typed(typed: str, question: Question, form: _Form) -> Wish | tuple[An
     if key in form.keys:
         return form.keys[key]
     if question.kind == "label":
-        return None if typed in ("?", "help") else _parse_name(typed.removeprefix(_SEVERAL), form)
+        return None if typed in ("?", "help") else parse_name(typed.removeprefix(_SEVERAL), form)
     if question.kind in ("placement", "members"):
         return _parse_numbers(typed.removeprefix(_SEVERAL), question)
     signs = typed.replace(" ", "").replace(",", "")
@@ -698,7 +698,7 @@ def _parse_typed(typed: str, question: Question, form: _Form) -> Wish | tuple[An
     return question.check_answer(list(piles.values())), signs
 
 
-def _parse_name(typed: str, form: _Form) -> tuple[AnswerValue, str] | None:
+def parse_name(typed: str, form: Form) -> tuple[AnswerValue, str] | None:
     """Return the name that was typed, as it is written in other answers; None if it is not a name."""
     try:
         name = Named(typed)
