@@ -14,6 +14,7 @@ from likewise.active import (
     Interview,
     InterviewState,
     Named,
+    Pool,
     Question,
     Reply,
     Trace,
@@ -507,3 +508,36 @@ def test_a_simulation_counts_the_seconds_of_the_person():
     old = {key: value for key, value in trace.to_dict().items() if key != "answer_seconds"}
     with pytest.raises(ValueError, match="no answer_seconds"):
         Trace.from_dict(old).get_scores_after([1.0])
+
+
+# ---------------------------------------------------------------------- hints and pools
+
+
+@pytest.mark.parametrize("errors", ["learn", 0])
+def test_labels_among_the_hints_reach_a_model_that_takes_links(errors):
+    hints = Supervision.from_labels([None, "owl", None, "owl", None, None, "tit", None, None, None])
+    interview = Interview(X, n_clusters=3, supervision=hints, errors=errors)
+    interview.tell(Question.label(7), "tit")
+    labels = interview.labels_
+    assert labels[1] == labels[3] != labels[6] == labels[7]
+
+
+def test_answers_about_groups_in_a_pool():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 2)) + 20 * (np.arange(300) % 3)[:, None]
+    oracle = LabelOracle(np.arange(300) % 3)
+    interview = Interview(rows, n_clusters=3, pool=Pool(size=40))
+    questions = [
+        Question.placement(290, [6, 7, 8], examples=[[9, 12], [13], [14]], names=["a", None, None]),
+        Question.members(290, [291, 292, 293], examples=[[299]]),
+        Question.groups(8, 6),
+        Question.label(290),
+        Question.label(6, names=["2"]),
+    ]
+    for question in questions:
+        interview.tell(question, oracle.answer(question))
+    assert {290, 8, 291, 293} <= set(interview.pool_rows.tolist())
+    assert (interview.contradictions, interview.names) == ((), {"2": 290, "0": 6})
+    interview.tell(Question.label(8), "0")
+    assert {(6, 8), (6, 290)} <= {tuple(sorted(found.rows)) for found in interview.contradictions}
+    assert interview.ask() is not None
