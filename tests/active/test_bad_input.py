@@ -177,6 +177,6 @@ def test_a_file_with_trays_is_for_its_rows_alone(saved, other):
 
 
 def test_a_newer_file_is_refused_even_if_it_looks_familiar(saved):
-    saved.write_text(saved.read_text(encoding="utf-8").replace('"version": 2', '"version": 99'), "utf-8")
+    saved.write_text(saved.read_text(encoding="utf-8").replace('"version": 3', '"version": 99'), "utf-8")
     with pytest.raises(FileFormatError, match="got 99, written by a newer likewise"):
         Interview.load(saved, EIGHT, ids=list("abcdefgh"))

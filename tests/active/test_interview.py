@@ -386,9 +386,9 @@ def test_identical_rows_can_be_asked_about():
         ({"supervision": Supervision.empty(5)}, SupervisionError, "hints for the 6 rows"),
         ({"supervision": [(0, 1)]}, SupervisionError, "hints for the 6 rows"),
         (
-            {"supervision": Supervision.from_labels([1, 1, None, 2, None, None])},
+            {"supervision": Supervision.from_bags([0, 0, 1, 1, 2, 2], {0: ["a"], 1: ["b"]})},
             UnsupportedSupervisionError,
-            r"cannot use labels. Convert the hints to links with hints.to_links\(\)",
+            r"cannot use bags. Convert the hints to links with hints.to_links\(\)",
         ),
     ],
 )

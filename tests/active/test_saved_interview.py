@@ -80,7 +80,7 @@ def test_a_file_can_be_read_by_people(saved):
     assert path.read_text(encoding="utf-8") == (
         "{\n"
         ' "format": "likewise interview",\n'
-        ' "version": 2,\n'
+        ' "version": 3,\n'
         f' "data": {{"rows": 6, "columns": 2, "digest": "{digest}"}},\n'
         ' "seed": 4,\n'
         ' "n_clusters": 2,\n'
@@ -189,8 +189,8 @@ def test_other_rows_are_refused(saved, other):
 
 
 def test_a_newer_version_is_refused(saved):
-    with pytest.raises(FileFormatError, match="got 3, written by a newer likewise"):
-        Interview.load(edit_file(saved[1], version=3), X)
+    with pytest.raises(FileFormatError, match="got 4, written by a newer likewise"):
+        Interview.load(edit_file(saved[1], version=4), X)
 
 
 def test_an_older_version_is_read(saved):

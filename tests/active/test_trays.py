@@ -273,9 +273,12 @@ def test_what_was_reported_of_trays_is_saved_and_comes_back(tmp_path):
     [
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [[0, 9]]}}, "row 9 is not in the question"),
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [[0, 1], []]}}, "a pile is empty"),
-        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": 4}}, "expected a word, an odd"),
+        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": 4}}, "expected as the answer"),
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [0, 1]}}, "expected a list of rows"),
-        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"heaps": [[0, 1]]}}, "expected a word, an odd"),
+        (
+            {"kind": "piles", "rows": [0, 1, 3], "answer": {"heaps": [[0, 1]]}},
+            "expected as the answer",
+        ),
         ({"kind": "piles", "rows": [0, 1, 1], "answer": "UNSURE"}, "different rows"),
         ({"kind": "piles", "rows": list(range(13)), "answer": "UNSURE"}, "2 to 12"),
         ({"kind": "odd", "rows": [0, 1, 3], "answer": {"odd": "x"}}, "expected row numbers"),

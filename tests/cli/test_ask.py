@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from fork_server import start_command
-from likewise.active import Interview
+from likewise.active import Interview, Question, strategies
 from likewise.supervision import read_hints
 from patience import PATIENCE
 
@@ -373,6 +373,50 @@ def test_triplets_are_answered_by_the_odd_one(run, files):
     assert answers(files) == ["BC", "NEITHER"]
     assert "--as-links" in result.stderr
     assert "answers     2 answers: 1 odd one out, 1 neither" in run(*words[:-2], input="").stderr
+
+
+class AboutGroups:
+    name = "random"
+    needs = frozenset()
+
+    def choose(self, state, n):
+        asked = [
+            Question.label(0),
+            Question.label(3),
+            Question.placement(1, [0, 3], examples=[[0, 2], [3]], names=["owls", None]),
+            Question.members(3, [4, 2]),
+            Question.groups(3, 5),
+        ]
+        return [question for question in asked if question.key not in state.asked][:n]
+
+
+def test_questions_about_groups_are_answered_and_gone_on_with(run, files, monkeypatch):
+    monkeypatch.setitem(strategies.STRATEGIES, "random", AboutGroups)
+    words = [*ASK, "--strategy", "random", "--errors", "0", "--show", "name"]
+    result = run(*words, "--hints", "found.csv", input="barn owl\nwren\n1\nb\n")
+    assert "  ?  a2\n  1  owls\n  ·  a1\n  ·  a3\n  2  b1\nWhich group does it belong to?" in result.stderr
+    assert answers(files) == [{"name": "barn owl"}, {"name": "wren"}, {"groups": ["a1"]}]
+    result = run(*words, "--hints", "found.csv", "--json", input="1\n2\ny\n")
+    assert answers(files)[3:] == [{"groups": ["a1"]}, {"unlike": ["a3"]}, "SAME"]
+    found = json.loads(result.stdout)
+    assert found["said"] == {"named": 2, "placed": 1, "some odd": 1, "same": 1}
+    assert found["names"] == {"barn owl": "a1", "wren": "b1"}
+    clusters = {one["id"]: one["cluster"] for one in found["labels"]}
+    assert clusters["a1"] == clusters["a2"] != clusters["b1"] == clusters["b2"] == clusters["b3"]
+    hints = read_hints("found.csv", NAMES)
+    assert hints.must.tolist() == [[0, 1], [3, 4], [3, 5]]
+    assert hints.cannot.tolist() == [[0, 3], [1, 3], [2, 3]]
+
+
+def test_names_of_known_labels_are_the_same_groups(run, files, monkeypatch):
+    monkeypatch.setitem(strategies.STRATEGIES, "random", AboutGroups)
+    (files / "known.csv").write_text("id,label\na3,barn owl\n", "utf-8")
+    words = [*ASK, "--strategy", "random", "--known", "known.csv"]
+    result = run(*words, input="Barn OWL\n")
+    assert "  1  barn owl\nWhat is it called?" in result.stderr
+    result = run(*words, "--json", input="")
+    assert json.loads(result.stdout)["names"] == {"barn owl": "a3"}
+    assert answers(files) == [{"name": "barn owl"}]
 
 
 def test_from_a_strategy_with_a_model_of_its_own_to_one_without(run, files):

@@ -10,7 +10,20 @@ import threading
 import numpy as np
 import pytest
 
-from likewise.active import Answer, Interview, OddOne, Piles, Question, RandomPairs, Reason, Reply, Suspect
+from likewise.active import (
+    Answer,
+    InGroup,
+    Interview,
+    Named,
+    OddOne,
+    Piles,
+    Question,
+    RandomPairs,
+    Reason,
+    Reply,
+    Suspect,
+    Unlike,
+)
 from likewise.exceptions import OracleError
 from likewise.oracles import ConsoleOracle, LabelOracle, Wish
 from likewise.oracles._console import describe_suspect
@@ -378,3 +391,158 @@ def test_a_whole_interview_at_a_terminal_by_single_keys(terminal):
         (r.question, r.answer) for r in copy.replies
     ]
     assert isinstance(interview.replies[0], Reply)
+
+
+# ---------------------------------------------------------------------- groups
+
+PLACEMENT = Question.placement(9, [4, 1, 7], examples=[[4, 5], [1], []], names=["wrens", None, None])
+LOOK = Question.members(4, [1, 7, 9], examples=[[4, 5]], names=["wrens"])
+LABEL = Question.label(9, examples=[8], names=["wren", "Tawny owl"])
+
+
+@pytest.mark.parametrize(
+    ("question", "typed", "meant"),
+    [
+        (PLACEMENT, "2", InGroup(1)),
+        (PLACEMENT, "n", Answer.NEW),
+        (PLACEMENT, "New", Answer.NEW),
+        (PLACEMENT, "u", Answer.UNSURE),
+        (PLACEMENT, "1 3", InGroup([4, 7])),
+        (PLACEMENT, "= 1,3", InGroup([4, 7])),
+        (LOOK, "a", Answer.SAME),
+        (LOOK, "all", Answer.SAME),
+        (LOOK, "yes", Answer.SAME),
+        (LOOK, "3", Unlike([9])),
+        (LOOK, "3 1", Unlike([1, 9])),
+        (LOOK, "31", Unlike([1, 9])),
+        (LOOK, "unsure", Answer.UNSURE),
+        (Question.members(0, range(1, 12)), "11, 1", Unlike([1, 11])),
+        (Question.groups(4, 1), "yes", Answer.SAME),
+        (Question.groups(4, 1), "n", Answer.DIFFERENT),
+        (LABEL, "1", Named("wren")),
+        (LABEL, "tawny OWL", Named("Tawny owl")),
+        (LABEL, "Winter  wren", Named("Winter wren")),
+        (LABEL, "yes", Named("yes")),
+        (LABEL, "U", Answer.UNSURE),
+        (LABEL, "= u", Named("u")),
+        (LABEL, "=1", Named("1")),
+        (LABEL, "3", Named("3")),
+        (LABEL, "\U0001f469\u200d\U0001f52c", Named("\U0001f469\u200d\U0001f52c")),
+    ],
+)
+def test_answers_about_groups_are_understood(question, typed, meant):
+    reply, _ = ask(typed + "\n", question)
+    assert reply.answer == meant
+
+
+@pytest.mark.parametrize(
+    ("question", "typed"),
+    [
+        (PLACEMENT, "4"),
+        (PLACEMENT, "0"),
+        (PLACEMENT, "y"),
+        (PLACEMENT, "="),
+        (LOOK, "4"),
+        (LOOK, "n"),
+        (LOOK, "\u0663"),
+        (Question.groups(4, 1), "1"),
+        (LABEL, "="),
+        (LABEL, "a\0b"),
+        (LABEL, "x" * 201),
+    ],
+)
+def test_what_does_not_answer_a_question_about_groups_is_asked_again(question, typed):
+    reply, output = ask(f"{typed}\nu\n", question)
+    assert reply.answer is Answer.UNSURE
+    assert "is not an answer to this question" in output
+
+
+@pytest.mark.parametrize("question", [PLACEMENT, LOOK, Question.groups(4, 1), LABEL])
+@pytest.mark.parametrize(("typed", "wish"), [("skip", Wish.SKIP), ("b", Wish.BACK), ("q", Wish.QUIT)])
+def test_wishes_at_questions_about_groups(question, typed, wish):
+    assert ask(typed + "\n", question)[0] is wish
+
+
+def test_groups_are_shown_by_name_and_typical_rows():
+    _, output = ask("?\nu\n", PLACEMENT)
+    assert output.splitlines()[:6] == [
+        "  ?  9",
+        "  1  wrens",
+        "  ·  4",
+        "  ·  5",
+        "  2  1",
+        "  3  7",
+    ]
+    assert "Which group does it belong to?  [1-3 that group, n new, u unsure, s skip," in output
+    assert "  =  several groups" in output
+    _, output = ask("u\n", LOOK)
+    assert output.splitlines()[:6] == ["  =  wrens", "  ·  4", "  ·  5", "  1  1", "  2  7", "  3  9"]
+    _, output = ask("u\n", Question.groups(4, 1, examples=[[4, 5], [1, 2]]))
+    assert output.splitlines()[:4] == ["  1  4", "  ·  5", "  2  1", "  ·  2"]
+    _, output = ask("u\n", LABEL)
+    assert output.splitlines()[:4] == ["  ?  9", "  ·  8", "  1  wren", "  2  Tawny owl"]
+    assert "What is it called? Type a name or its number.  [1-2 that name, u unsure" in output
+
+
+class Scripted:
+    name = "scripted"
+    needs = frozenset()
+
+    def __init__(self, *questions):
+        self.questions = questions
+
+    def choose(self, state, n):
+        return [question for question in self.questions if question.key not in state.asked][:n]
+
+
+def test_an_interview_about_groups_offers_names_and_points_out_contradictions():
+    strategy = Scripted(Question.placement(1, [0, 3]), Question.label(0), Question.label(1))
+    interview = Interview(np.arange(5.0)[:, None], strategy=strategy)
+    oracle, output = person("2\nwren\nWREN\n")
+    assert oracle.hold(interview)
+    assert [str(reply.answer) for reply in interview.replies] == ["IN 3", "wren", "wren"]
+    assert "  ?  1\n  1  wren\nWhat is it called?" in output.getvalue()
+    assert "This contradicts other answers: 0 ≠ 1, but 0 = 1. b undoes it." in output.getvalue()
+
+
+def test_a_row_that_gets_a_second_name_is_pointed_out():
+    interview = Interview(np.arange(5.0)[:, None], ids=list("abcde"))
+    oracle, output = person("")
+    for name in ("owl", "wren"):
+        oracle._print_effect(interview, Reply(Question.label(0), name))
+    assert output.getvalue() == "This contradicts other answers: a is called owl and wren. b undoes it.\n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        (Reply(Question.placement(0, [3, 2]), 3), "or a new group? d"),
+        (Reply(Question.placement(0, [3, 2]), "NEW"), "or a new group? a new group"),
+        (Reply(Question.members(0, [3, 2]), [3]), "the group of a? d"),
+        (Reply(Question.members(0, [3, 2]), "SAME"), "the group of a? none"),
+        (Reply(Question.groups(0, 3), "SAME"), "the same? yes"),
+        (Reply(Question.label(0), "wren"), "the group of a? wren"),
+    ],
+)
+def test_a_suspicious_answer_about_groups_is_described(reply, shown):
+    interview = Interview(np.arange(5.0)[:, None], ids=list("abcde"))
+    suspect = Suspect(reply, 0.7, 0.1, (), (), False)
+    assert describe_suspect(interview, suspect).endswith(shown)
+
+
+@pytest.mark.parametrize(
+    ("question", "typed", "meant"),
+    [
+        (LOOK, "311\n", Unlike([9])),  # 1 is taken back
+        (LOOK, "\na", Answer.SAME),  # Enter alone says nothing
+        (PLACEMENT, "2", InGroup(1)),
+        (PLACEMENT, "=13\n", InGroup([4, 7])),
+        (PLACEMENT, "n", Answer.NEW),
+        (LABEL, "Winter wren\n", Named("Winter wren")),
+    ],
+)
+def test_answers_about_groups_at_a_terminal(terminal, question, typed, meant):
+    thread, found = answers(terminal, question)
+    terminal.type_at("? help]", typed)
+    thread.join(PATIENCE)
+    assert found[0].answer == meant

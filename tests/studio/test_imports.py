@@ -198,6 +198,34 @@ def test_an_interview_is_imported_without_undone_answers(tmp_path, store, ids):
     assert import_answers(store, IDS, tmp_path / "birds.ask.json").n_new == 0
 
 
+@pytest.mark.parametrize("ids", [IDS, None])
+def test_answers_about_groups_are_imported_as_pairs_and_names(tmp_path, store, ids):
+    interview = Interview(X, n_clusters=2, ids=ids)
+    interview.tell(Question.placement(1, [0, 4], examples=[[0], [4]], names=["wren", None]), 0)
+    interview.tell(Question.placement(2, [0, 4]), "NEW", annotator="Ann")
+    interview.tell(Question.members(4, [5, 2]), [2])
+    interview.tell(Question.groups(4, 0), "DIFFERENT")
+    interview.tell(Question.label(0), "wren")
+    interview.tell(Question.label(6), "owl")
+    interview.tell(Question.label(7), "owl")
+    interview.tell(Question.placement(3, [0, 4]), "UNSURE")
+    interview.save(tmp_path / "birds.ask.json")
+    done = import_answers(store, IDS, tmp_path / "birds.ask.json")
+    assert {(first, second, answer) for _, first, second, answer in list_statements(store)} == {
+        ("a2", "a1", "SAME"),
+        ("a2", "b1", "DIFFERENT"),
+        ("a3", "a1", "DIFFERENT"),
+        ("a3", "b1", "DIFFERENT"),
+        ("b1", "b2", "SAME"),
+        ("b1", "a3", "DIFFERENT"),
+        ("a1", "b1", "DIFFERENT"),
+        ("b3", "a1", "DIFFERENT"),
+        ("b4", "b3", "SAME"),
+    }
+    assert "Left out: 1 answer without a link." in done.notes
+    assert Snapshot.from_store(store).get_group_names() == [("a1", "wren"), ("b3", "owl"), ("b4", "owl")]
+
+
 def test_the_initial_hints_of_an_interview_are_imported_too(tmp_path, store):
     given = Supervision.from_links(8, must=[(0, 1)])
     Interview(X, n_clusters=2, ids=IDS, supervision=given).save(tmp_path / "birds.ask.json")

@@ -11,12 +11,17 @@ from likewise.active._evidence import Contradiction as Contradiction
 from likewise.active._evidence import Event as Event
 from likewise.active._evidence import Suspect as Suspect
 from likewise.active._evidence import build_supervision as build_supervision
+from likewise.active._evidence import collect_relations as collect_relations
 from likewise.active._interview import Interview
 from likewise.active._pool import Pool
 from likewise.active._questions import Answer, Question, Reply
+from likewise.active._questions import AnswerValue as AnswerValue
+from likewise.active._questions import InGroup as InGroup
 from likewise.active._questions import Key as Key
+from likewise.active._questions import Named as Named
 from likewise.active._questions import OddOne as OddOne
 from likewise.active._questions import Piles as Piles
+from likewise.active._questions import Unlike as Unlike
 from likewise.active._simulate import Oracle, compare, simulate
 from likewise.active._state import InterviewState, Strategy
 from likewise.active._state import check_rows as check_rows

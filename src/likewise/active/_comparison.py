@@ -33,6 +33,9 @@ class Trace:
         The score at each of these numbers.
     seconds : ndarray of shape (n_questions,)
         The seconds that the selection of each question took, including the fit if the strategy needs one.
+    answer_seconds : ndarray of shape (n_scores,), optional
+        The seconds that a person spends on the answers up to each score: as the oracle states them, otherwise
+        the assumed seconds of each kind of question, see ``Interview.seconds_per_kind``.
 
     Examples
     --------
@@ -46,6 +49,7 @@ class Trace:
     n_answers: npt.NDArray[np.int64]
     scores: FloatArray
     seconds: FloatArray
+    answer_seconds: FloatArray | None = None
 
     @property
     def start(self) -> float:
@@ -99,19 +103,48 @@ class Trace:
         """
         return np.asarray(np.interp(n_answers, self.n_answers, self.scores), dtype=np.float64)
 
+    def get_scores_after(self, seconds: Any) -> FloatArray:
+        """Return the scores after given seconds of a person's time; kinds of questions differ in their time.
+
+        Parameters
+        ----------
+        seconds : array-like of float
+            The seconds that the person has spent on answers.
+
+        Returns
+        -------
+        ndarray of float
+            The score after each of them, interpolated linearly and constant after the last one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from likewise.active import Trace
+        >>> seconds = np.array([0.0, 25.0, 75.0])
+        >>> trace = Trace(np.array([0, 10, 20]), np.array([0.2, 0.6, 0.8]), np.zeros(20), seconds)
+        >>> trace.get_scores_after([0, 50, 100]).tolist()
+        [0.2, 0.7, 0.8]
+        """
+        if self.answer_seconds is None:
+            raise ValueError("the trace has no answer_seconds; simulate() measures them.")
+        return np.asarray(np.interp(seconds, self.answer_seconds, self.scores), dtype=np.float64)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the arrays as lists that can be written as JSON.
 
         Returns
         -------
         dict
-            The keys are "n_answers", "scores" and "seconds".
+            The keys are "n_answers", "scores", "seconds" and, if they are known, "answer_seconds".
         """
-        return {
+        document = {
             "n_answers": self.n_answers.tolist(),
             "scores": self.scores.tolist(),
             "seconds": self.seconds.tolist(),
         }
+        if self.answer_seconds is not None:
+            document["answer_seconds"] = self.answer_seconds.tolist()
+        return document
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Trace:
@@ -120,7 +153,7 @@ class Trace:
         Parameters
         ----------
         document : mapping
-            A mapping with the keys "n_answers", "scores" and "seconds".
+            A mapping with the keys "n_answers", "scores" and "seconds", and perhaps "answer_seconds".
 
         Returns
         -------
@@ -131,6 +164,7 @@ class Trace:
             np.array(document["n_answers"], dtype=np.int64),
             np.array(document["scores"], dtype=np.float64),
             np.array(document["seconds"], dtype=np.float64),
+            np.array(document["answer_seconds"], dtype=np.float64) if "answer_seconds" in document else None,
         )
 
 

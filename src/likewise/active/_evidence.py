@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations, pairwise, product
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,7 +18,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from likewise.active._questions import Answer, Question, Reply
+from likewise.active._questions import Answer, Named, Question, Relation, Reply
+from likewise.exceptions import SupervisionError
 from likewise.supervision import Closure, Supervision
 from likewise.supervision.cliques import find_too_large_clique
 
@@ -95,16 +97,16 @@ class Contradiction:
     """Answers that cannot all be true.
 
     Either must-links connect two cannot-linked rows, or more rows are cannot-linked to one another than there
-    are clusters.
+    are clusters, or one row has two names.
 
     Parameters
     ----------
     rows : tuple of int
-        Two rows with a cannot-link between them, or a set of rows with cannot-links between all of them that
-        is larger than the number of clusters.
+        Two rows with a cannot-link between them; or a set of rows with cannot-links between all of them that
+        is larger than the number of clusters; or the row that has two names.
     chain : tuple of int
         The rows on the path of must-links from the first row to the second. Empty if there are too few
-        clusters.
+        clusters, or if one row has two names.
     replies : tuple of Reply
         The answers that state the cannot-links or a must-link of the chain. Links that none of them states
         were given as hints.
@@ -125,36 +127,107 @@ class Contradiction:
     replies: tuple[Reply, ...]
 
     def __str__(self) -> str:
+        if len(self.rows) == 1:
+            names = dict.fromkeys(str(reply.answer) for reply in self.replies)
+            return f"row {self.rows[0]} has more than one name: {', '.join(names)}"
         apart = f"rows {', '.join(map(str, self.rows[:-1]))} and {self.rows[-1]} are cannot-linked"
         if self.chain:
             return f"{apart}, but must-links connect them: {' = '.join(map(str, self.chain))}"
         return f"{apart} to one another, which requires more clusters than there are"
 
 
-def build_supervision(replies: Sequence[Reply], n_samples: int) -> Supervision:
+def collect_relations(
+    replies: Sequence[Reply], first_rows: Mapping[str, int] | None = None
+) -> list[tuple[Relation, ...]]:
+    """Return what each reply states about pairs of rows, including the names.
+
+    The first row with a name represents the name. A row that gets the same name belongs with it. A name that
+    was not used before separates its row from the first row of every other name. All else that names say
+    about rows follows from these relations.
+
+    Parameters
+    ----------
+    replies : sequence of Reply
+        All replies that count, in order.
+    first_rows : mapping of str to int, optional
+        The first row of each name in the hints.
+
+    Returns
+    -------
+    list of tuple of (int, int, bool)
+        For each reply the pairs of rows, and whether they belong together.
+
+    Examples
+    --------
+    >>> from likewise.active import Question, Reply, collect_relations
+    >>> names = {4: "owl", 7: "wren", 2: "owl"}
+    >>> collect_relations([Reply(Question.label(row), name) for row, name in names.items()])
+    [(), ((7, 4, False),), ((2, 4, True),)]
+    """
+    first = dict(first_rows or {})
+    found = []
+    for reply in replies:
+        if not isinstance(reply.answer, Named):
+            found.append(reply.relations)
+            continue
+        row, name = reply.question.rows[0], reply.answer.name
+        if name in first:
+            stated: tuple[Relation, ...] = ((row, first[name], True),) if first[name] != row else ()
+        else:
+            # A row with two names is not separated from itself: `find_name_contradictions` reports it.
+            stated = tuple((row, other, False) for other in dict.fromkeys(first.values()) if other != row)
+            first[name] = row
+        found.append(stated)
+    return found
+
+
+def find_first_rows(replies: Sequence[Reply], first_rows: Mapping[str, int] | None = None) -> dict[str, int]:
+    """Return the first row of each name, in the hints (`first_rows`) and then in the replies."""
+    first = dict(first_rows or {})
+    for reply in replies:
+        if isinstance(reply.answer, Named):
+            first.setdefault(reply.answer.name, reply.question.rows[0])
+    return first
+
+
+def find_hinted_names(hints: Supervision) -> dict[str, int]:
+    """Return the first row of each label in the hints; labels that cannot be names are left out."""
+    first: dict[str, int] = {}
+    if "labels" not in hints.kinds:
+        return first
+    rows = np.flatnonzero(hints.label_codes >= 0)
+    codes, places = np.unique(hints.label_codes[rows], return_index=True)
+    for code, row in sorted(zip(codes.tolist(), rows[places].tolist(), strict=True), key=lambda at: at[1]):
+        with suppress(SupervisionError):
+            first.setdefault(Named(str(hints.classes[code])).name, row)
+    return first
+
+
+def build_supervision(
+    replies: Sequence[Reply], n_samples: int, first_rows: Mapping[str, int] | None = None
+) -> Supervision:
     """Return the replies as supervision; UNSURE adds nothing.
 
     A tray adds a must-link group for each pile and a cannot-link for each pair of rows of different piles (at
     most 66, because a tray has at most 12 rows). Fewer cannot-links would imply the others, but then a method
-    that weights links would give cannot-links less weight than must-links.
+    that weights links would give cannot-links less weight than must-links. Names become links as well, see
+    :func:`collect_relations`; `first_rows` are the first rows of the names in the hints.
     """
     must: list[tuple[int, ...]] = []
     cannot: list[tuple[int, int]] = []
     triplets: list[tuple[tuple[int, ...], str]] = []
-    for reply in replies:
+    for reply, relations in zip(replies, collect_relations(replies, first_rows), strict=True):
         question = reply.question
         # NEITHER about three rows is stored as a triplet, for all kinds of questions.
         if question.kind == "triplet" or (reply.answer is Answer.NEITHER and len(question.rows) == 3):
             if reply.answer is not Answer.UNSURE:
                 triplets.append((question.rows, str(reply.answer)))
             continue
-        if reply.answer is Answer.SAME and len(question.rows) == 2:  # the most frequent case
-            must.append(question.rows)
-        elif reply.answer is Answer.DIFFERENT:
-            cannot.append(question.rows)  # type: ignore[arg-type]
-        else:
+        if reply.piles:
             must += [pile for pile in reply.piles if len(pile) > 1]
-            cannot += [pair for one, other in combinations(reply.piles, 2) for pair in product(one, other)]
+        else:
+            must += [(i, j) for i, j, together in relations if together]
+        cannot += [(i, j) for i, j, together in relations if not together]
     links = Supervision.from_links(
         n_samples,
         must=[pile for pile in must if len(pile) == 2],
@@ -166,28 +239,50 @@ def build_supervision(replies: Sequence[Reply], n_samples: int) -> Supervision:
     return links | Supervision.from_triplets(n_samples, *zip(*triplets, strict=True))
 
 
-def find_contradictions(closure: Closure, replies: Sequence[Reply]) -> tuple[Contradiction, ...]:
+def find_contradictions(
+    closure: Closure, replies: Sequence[Reply], first_rows: Mapping[str, int] | None = None
+) -> tuple[Contradiction, ...]:
     """Return the cannot-links between rows that must-links connect, each with the answers involved."""
-    found = []
-    piles = [{row: at for at, pile in enumerate(reply.piles) for row in pile} for reply in replies]
-
-    def describe(reply: dict[int, int], i: int, j: int, *, together: bool) -> bool:
-        return i in reply and j in reply and (reply[i] == reply[j]) is together
-
+    found = list(_find_name_contradictions(replies, first_rows or {}))
+    if not len(closure.conflicts):
+        return tuple(found)
+    about: dict[tuple[Pair, bool], list[int]] = defaultdict(list)
+    for at, relations in enumerate(collect_relations(replies, first_rows)):
+        for i, j, together in relations:
+            about[_sort_pair(i, j), together].append(at)
     for i, j in closure.conflicts.tolist():
         chain = closure.path(i, j)
-        about = tuple(
-            reply
-            for reply, pile in zip(replies, piles, strict=True)
-            if describe(pile, i, j, together=False)
-            or any(describe(pile, *step, together=True) for step in pairwise(chain))
+        involved = set(about[_sort_pair(i, j), False]).union(
+            *(about[_sort_pair(*step), True] for step in pairwise(chain))
         )
-        found.append(Contradiction((i, j), chain, about))
+        found.append(Contradiction((i, j), chain, tuple(replies[at] for at in sorted(involved))))
     return tuple(found)
 
 
+def _find_name_contradictions(replies: Sequence[Reply], first_rows: Mapping[str, int]) -> list[Contradiction]:
+    """Return the rows that are the first with two names: links cannot separate a row from itself."""
+    first = find_first_rows(replies, first_rows)
+    if len(set(first.values())) == len(first):
+        return []
+    names: dict[int, list[str]] = defaultdict(list)
+    for name, row in first.items():
+        names[row].append(name)
+    return [
+        Contradiction(
+            (row,),
+            (),
+            tuple(r for r in replies if isinstance(r.answer, Named) and r.question.rows[0] == row),
+        )
+        for row, several in names.items()
+        if len(several) > 1
+    ]
+
+
 def find_too_many_groups(
-    closure: Closure, replies: Sequence[Reply], n_clusters: int | None
+    closure: Closure,
+    replies: Sequence[Reply],
+    n_clusters: int | None,
+    first_rows: Mapping[str, int] | None = None,
 ) -> tuple[Contradiction, ...]:
     """Return sets of mutually cannot-linked rows that are larger than the number of clusters.
 
@@ -205,8 +300,11 @@ def find_too_many_groups(
         components = set(closure.component[clique].tolist())
         about = tuple(
             reply
-            for reply in replies
-            if len(components & {int(closure.component[pile[0]]) for pile in reply.piles}) > 1
+            for reply, relations in zip(replies, collect_relations(replies, first_rows), strict=True)
+            if any(
+                not together and {int(closure.component[i]), int(closure.component[j])} <= components
+                for i, j, together in relations
+            )
         )
         found.append(Contradiction(tuple(clique.tolist()), (), about))
     return tuple(found)
@@ -230,11 +328,23 @@ def get_metric_answers(n_answers: int) -> int:
 
 def list_pairs(reply: Reply) -> list[tuple[Pair, int]]:
     """Return the pairs that a reply states: 1 for must-link, -1 for cannot-link. Piles become chains."""
-    together = [(_sort_pair(i, j), 1) for pile in reply.piles for i, j in pairwise(sorted(pile))]
-    apart = [
-        (_sort_pair(i, j), -1) for one, other in combinations(reply.piles, 2) for i, j in product(one, other)
-    ]
-    return together + apart
+    return _sign_pairs(reply, reply.relations)
+
+
+def list_all_pairs(
+    replies: Sequence[Reply], first_rows: Mapping[str, int] | None = None
+) -> list[list[tuple[Pair, int]]]:
+    """Return the pairs that each reply states, as :func:`list_pairs` does, including the names."""
+    relations = collect_relations(replies, first_rows)
+    return [_sign_pairs(reply, stated) for reply, stated in zip(replies, relations, strict=True)]
+
+
+def _sign_pairs(reply: Reply, relations: Sequence[Relation]) -> list[tuple[Pair, int]]:
+    if reply.piles:
+        together = [(_sort_pair(i, j), 1) for pile in reply.piles for i, j in pairwise(sorted(pile))]
+    else:
+        together = [(_sort_pair(i, j), 1) for i, j, together in relations if together]
+    return together + [(_sort_pair(i, j), -1) for i, j, together in relations if not together]
 
 
 def _sort_pair(i: int, j: int) -> Pair:
@@ -242,16 +352,20 @@ def _sort_pair(i: int, j: int) -> Pair:
 
 
 def collect_votes(
-    given: Supervision, replies: Sequence[Reply], n_samples: int, weights: Sequence[float] | None = None
+    given: Supervision,
+    replies: Sequence[Reply],
+    n_samples: int,
+    weights: Sequence[float] | None = None,
+    first_rows: Mapping[str, int] | None = None,
 ) -> Supervision:
     """Return all answers as weighted links. Weights of answers to the same pair add up.
 
     A negative weight reverses an answer. Hints given before the interview count as certain.
     """
     votes: dict[tuple[Pair, int], float] = defaultdict(float)
-    for at, reply in enumerate(replies):
+    for at, pairs in enumerate(list_all_pairs(replies, first_rows)):
         weight = 1.0 if weights is None else weights[at]
-        for pair, sign in list_pairs(reply):
+        for pair, sign in pairs:
             votes[pair, sign if weight >= 0 else -sign] += abs(weight)
     parts: dict[int, list[tuple[Pair, float]]] = {1: [], -1: []}
     for (pair, sign), weight in votes.items():
@@ -288,7 +402,9 @@ def look_up(evidence: Any, values: npt.NDArray[Any]) -> dict[tuple[Pair, int], f
     return dict(zip(keys, values.tolist(), strict=True))
 
 
-def weigh_annotators(replies: Sequence[Reply], evidence: Any) -> list[float] | None:
+def weigh_annotators(
+    replies: Sequence[Reply], evidence: Any, first_rows: Mapping[str, int] | None = None
+) -> list[float] | None:
     """Return a weight for each reply, by how well the other answers predict the answers of its annotator.
 
     None unless at least two annotators gave enough answers. The answers of an annotator who is wrong more
@@ -298,10 +414,8 @@ def weigh_annotators(replies: Sequence[Reply], evidence: Any) -> list[float] | N
     if evidence is None:
         return None
     predicted = look_up(evidence, evidence.beliefs.predicted)
-    for reply in replies:
-        by_annotator[reply.annotator] += [
-            predicted[pair, sign] for pair, sign in list_pairs(reply) if (pair, sign) in predicted
-        ]
+    for reply, pairs in zip(replies, list_all_pairs(replies, first_rows), strict=True):
+        by_annotator[reply.annotator] += [predicted[stated] for stated in pairs if stated in predicted]
     if sum(len(values) >= _FEWEST_PAIRS for values in by_annotator.values()) < 2:
         return None
     common = _fit_rate(np.concatenate([np.array(values) for values in by_annotator.values()]))
@@ -391,7 +505,7 @@ def find_suspects(interview: Interview) -> tuple[Suspect, ...]:
     right = look_up(evidence, evidence.beliefs.right)
     predicted = look_up(evidence, evidence.beliefs.predicted)
     replies = interview.replies
-    stated = [list_pairs(reply) for reply in replies]
+    stated = list_all_pairs(replies, interview._first_rows)
     times: dict[tuple[Pair, int], int] = defaultdict(int)
     about: dict[int, list[int]] = defaultdict(list)
     for at, pairs in enumerate(stated):

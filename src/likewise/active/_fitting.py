@@ -19,6 +19,7 @@ from likewise.supervision import Closure, Supervision
 from likewise.supervision.cliques import Edges, find_clique
 
 _KEPT_FITS = 32  # enough for the last ten answers and for five-fold cross-validation
+_CONVERTED = frozenset({"triplets", "labels"})  # given as links to a model that does not support them
 
 
 def check_integer(name: str, value: Any, *, low: int) -> int:
@@ -49,7 +50,7 @@ def check_model(model: Any, strategy: Strategy, given: Supervision) -> Any:
             f"{name} supports {', '.join(sorted(supported))}, but the answers of an interview are links. "
             "Use a clusterer that supports links, such as MPCKMeans."
         )
-    if supported is not None and (refused := given.kinds - supported - {"triplets"}):
+    if supported is not None and (refused := given.kinds - supported - _CONVERTED):
         raise UnsupportedSupervisionError(
             f"{name} supports {', '.join(sorted(supported))} and cannot use {', '.join(sorted(refused))}. "
             "Convert the hints to links with hints.to_links(), or use another model."
@@ -179,8 +180,8 @@ class FitCache:
         """Fit a copy of the model to the hints, and return it with the cluster of each row.
 
         Cannot-links that contradict must-links are left out, unless the model weights links. If the model
-        does not support triplets, it gets the links that they imply. A model that has these methods reuses
-        the graph of an earlier fit, starts from a model of other rows, and reuses a learned metric.
+        does not support triplets or labels, it gets the links that they imply. A model that has these methods
+        reuses the graph of an earlier fit, starts from a model of other rows, and reuses a learned metric.
         """
         model = clone(self._prepare(known.closure))
         before = self._last[0][2] if self._last else None
@@ -190,9 +191,9 @@ class FitCache:
                 getattr(model, method)(source)
         hints = known.hints
         supported = getattr(_find_clusterer(model), "supported_hints", hints.kinds)
-        if "triplets" in hints.kinds and "triplets" not in supported:
-            others = hints.select_kinds(*(hints.kinds - {"triplets"}))
-            hints = hints.select_kinds("triplets").to_links() | others
+        if converted := (hints.kinds & _CONVERTED) - supported:
+            others = hints.select_kinds(*(hints.kinds - converted))
+            hints = hints.select_kinds(*converted).to_links() | others
         settled = known.are_votes or not len(known.closure.conflicts)
         with warnings.catch_warnings():  # `Interview.contradictions` lists the contradictions
             warnings.simplefilter("ignore", TooFewClustersWarning)

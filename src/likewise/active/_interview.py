@@ -22,10 +22,12 @@ from likewise.active._evidence import (
     build_supervision,
     collect_votes,
     find_contradictions,
+    find_first_rows,
+    find_hinted_names,
     find_suspects,
     find_too_many_groups,
     get_metric_answers,
-    list_pairs,
+    list_all_pairs,
     weigh_annotators,
 )
 from likewise.active._fitting import (
@@ -38,7 +40,16 @@ from likewise.active._fitting import (
 )
 from likewise.active._pool import Pool, check_data
 from likewise.active._pooled_interview import PooledInterview
-from likewise.active._questions import Answer, AnswerValue, Key, Question, Reply, check_question, get_keys
+from likewise.active._questions import (
+    SECONDS_PER_KIND,
+    Answer,
+    AnswerValue,
+    Key,
+    Question,
+    Reply,
+    check_question,
+    get_keys,
+)
 from likewise.active._state import (
     InterviewState,
     Knowledge,
@@ -59,6 +70,8 @@ if TYPE_CHECKING:
 
 _WeightedReplies = tuple[tuple[Reply, ...], tuple[float, ...]]
 T = TypeVar("T")
+_PRIOR_ANSWERS = 10  # the assumed seconds of an answer count as much as this many measured ones
+_LONGEST_ANSWER = 10  # longer answers, in multiples of the assumed seconds, count as this long
 
 
 class Interview:
@@ -183,6 +196,7 @@ class Interview:
         self.discover: bool = bool(discover)
         self.errors: float | str = check_errors(errors)
         self.given: Supervision = check_hints(supervision, self.n_samples, X)
+        self._first_rows: Mapping[str, int] = find_hinted_names(self.given)  # of each name in the hints
         self.n_clusters: int | None = check_n_clusters(n_clusters, model, self.discover, self.n_samples)
         warn_of_too_few_clusters(self.given, self._n_known_clusters)
         if isinstance(strategy, str):
@@ -282,7 +296,7 @@ class Interview:
     def tell(
         self,
         question: Question,
-        answer: AnswerValue | str | int | Sequence[Sequence[int]],
+        answer: AnswerValue | str | int | Sequence[int] | Sequence[Sequence[int]],
         *,
         annotator: str | None = None,
         time: str | datetime.datetime | None = None,
@@ -294,10 +308,12 @@ class Interview:
         ----------
         question : Question
             The question that is answered.
-        answer : Answer, OddOne, Piles, str, bool, int or list of list of int
-            For a pair: SAME (or yes, or True), DIFFERENT (or no, or False) or UNSURE. For a triplet: AB, AC,
-            BC, NEITHER or UNSURE. For an odd one out: the odd row, SAME, NEITHER or UNSURE. For a tray: a
-            list of piles or UNSURE.
+        answer : Answer, OddOne, Piles, InGroup, Unlike, Named, str, bool, int or list
+            For a pair or two groups: SAME (or yes, or True), DIFFERENT (or no, or False) or UNSURE. For a
+            triplet: AB, AC, BC, NEITHER or UNSURE. For an odd one out: the odd row, SAME, NEITHER or UNSURE.
+            For a tray: a list of piles or UNSURE. For a placement: the reference row of a group, NEW or
+            UNSURE. For members: a list of the rows that do not belong, SAME or UNSURE. For a label question:
+            a name or UNSURE.
         annotator : str, optional
             The name of the person who answered.
         time : str or datetime, optional
@@ -508,10 +524,46 @@ class Interview:
         return self.ask() is None
 
     @property
+    def names(self) -> dict[str, int]:
+        """The first row of each name, in the hints and then in the answers to label questions.
+
+        Examples
+        --------
+        >>> from likewise.active import Interview, Question
+        >>> interview = Interview([[0.0], [0.1], [5.0]])
+        >>> for row, name in enumerate(["wren", "wren", "owl"]):
+        ...     reply = interview.tell(Question.label(row), name)
+        >>> interview.names, interview.supervision.must.tolist(), interview.supervision.cannot.tolist()
+        ({'wren': 0, 'owl': 2}, [[0, 1]], [[0, 2]])
+        """
+        return dict(self._derive("names", lambda: find_first_rows(self.replies, self._first_rows)))
+
+    @property
+    def seconds_per_kind(self) -> dict[str, float]:
+        """The seconds that an answer takes, by the kind of question.
+
+        The mean over the answers in the history that state their seconds, including those that were undone,
+        and ten answers of an assumed length: 2.5 s for a pair, 4 s for a triplet, an odd one out, members
+        and two groups, 5 s for a placement, 6 s for a label and 8 s for a tray. An answer that took more
+        than ten times the assumed length, such as after a break, counts as ten times that length.
+        """
+        return dict(self._derive("seconds", self._measure_seconds))
+
+    def _measure_seconds(self) -> dict[str, float]:
+        totals = {kind: _PRIOR_ANSWERS * seconds for kind, seconds in SECONDS_PER_KIND.items()}
+        counts = dict.fromkeys(totals, _PRIOR_ANSWERS)
+        for event in self.history:
+            if event.reply is not None and event.reply.seconds is not None:
+                kind = event.question.kind
+                totals[kind] += min(event.reply.seconds, _LONGEST_ANSWER * SECONDS_PER_KIND[kind])
+                counts[kind] += 1
+        return {kind: total / counts[kind] for kind, total in totals.items()}
+
+    @property
     def supervision(self) -> Supervision:
         """The hints and the answers, including contradictions."""
         if self._pooled is not None:
-            return self.given | build_supervision(self.replies, self.n_samples)
+            return self.given | build_supervision(self.replies, self.n_samples, self._first_rows)
         return self._get_knowledge().supervision
 
     @property
@@ -520,8 +572,9 @@ class Interview:
         if self._pooled is not None:
             return self._pooled.find_contradictions()
         stated = self._get_knowledge().stated
-        too_many = find_too_many_groups(stated, self.replies, self._n_known_clusters)
-        return find_contradictions(stated, self.replies) + too_many
+        first = self._first_rows
+        too_many = find_too_many_groups(stated, self.replies, self._n_known_clusters, first)
+        return find_contradictions(stated, self.replies, first) + too_many
 
     @property
     def suspects(self) -> tuple[Suspect, ...]:
@@ -677,7 +730,7 @@ class Interview:
         return self._derive("knowledge", lambda: self._make_knowledge(self.replies))
 
     def _make_knowledge(self, replies: Sequence[Reply]) -> Knowledge:
-        hints = self.given | build_supervision(replies, self.n_samples)
+        hints = self.given | build_supervision(replies, self.n_samples, self._first_rows)
         return Knowledge.from_supervision(hints, self._n_known_clusters)
 
     def _derive_knowledge(
@@ -690,7 +743,8 @@ class Interview:
                 factors = self._get_weights(replies)
                 weights = [weight * factor for weight, factor in zip(base, factors, strict=True)]
             neither = self._find_neither(replies)
-            return Knowledge.from_votes(collect_votes(self.given, replies, self.n_samples, weights), neither)
+            votes = collect_votes(self.given, replies, self.n_samples, weights, self._first_rows)
+            return Knowledge.from_votes(votes, neither)
         if len(replies) == self.n_answers and replies == self.replies:
             return self._get_knowledge()
         return self._make_knowledge(replies)
@@ -728,7 +782,7 @@ class Interview:
         found = self._fits.get(self._derive_knowledge(replies), source)
         if self._weighs_errors and len({reply.annotator for reply in replies}) > 1:
             passed = getattr(found[0], "propagation_", None)
-            weights = weigh_annotators(replies, getattr(passed, "evidence", None))
+            weights = weigh_annotators(replies, getattr(passed, "evidence", None), self._first_rows)
             if weights is not None:
                 found = self._fits.get(self._derive_knowledge(replies, weights), source)
         recent = self._recent_fits
@@ -743,7 +797,9 @@ class Interview:
             return self._get_knowledge()
         hints = believed
         if n < self.n_answers:
-            hints = (hints | build_supervision(self.replies[n:], self.n_samples)).drop_conflicts()
+            first = find_first_rows(self.replies[:n], self._first_rows)
+            later = build_supervision(self.replies[n:], self.n_samples, first)
+            hints = (hints | later).drop_conflicts()
         neither = self._find_neither(self.replies[:n])
         if len(neither):
             hints = hints | Supervision.from_triplets(self.n_samples, neither, "NEITHER")
@@ -753,8 +809,8 @@ class Interview:
         """Return the pairs that this annotator answered; none with fewer than two annotators."""
         if annotator is None or len({reply.annotator for reply in self.replies}) < 2:
             return frozenset()
-        own = [reply for reply in self.replies if reply.annotator == annotator]
-        return frozenset(pair for reply in own for pair, _ in list_pairs(reply))
+        pairs = zip(self.replies, list_all_pairs(self.replies, self._first_rows), strict=True)
+        return frozenset(pair for reply, own in pairs if reply.annotator == annotator for pair, _ in own)
 
     def _make_state(self, pending: frozenset[Any], annotator: str | None = None) -> InterviewState:
         count = getattr(self.strategy, "count_answers_to_fit", None)
@@ -773,6 +829,8 @@ class Interview:
             cache=self._cache,
             n_answers=self.n_answers,
             own_pairs=self._list_own_pairs(annotator),
+            names=self.names,
+            seconds_per_kind=self.seconds_per_kind,
         )
 
     def _get_current_events(self) -> list[Event]:

@@ -3,163 +3,91 @@
 from __future__ import annotations
 
 import datetime
-import enum
 import math
-import numbers
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, combinations, product, zip_longest
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from likewise._reasons import Reason
 from likewise._repr_html import render_table
+from likewise.active._answers import (
+    Answer,
+    AnswerValue,
+    InGroup,
+    Named,
+    OddOne,
+    Piles,
+    Unlike,
+    check_row_numbers,
+    is_row_number,
+)
 from likewise.base import Rule
 from likewise.exceptions import SupervisionError
 
-QuestionKind = Literal["pair", "triplet", "odd", "piles"]
+QuestionKind = Literal["pair", "triplet", "odd", "piles", "placement", "members", "groups", "label"]
 Key = tuple[str, tuple[int, ...]]
+Relation = tuple[int, int, bool]  # two rows, and whether they belong together
 _NO_REASON = Reason()
 LARGEST_TRAY = 12  # people cannot compare more items than this at once
-
-
-class Answer(enum.StrEnum):
-    """The answers to questions that are a single word.
-
-    ======== ==================================================================================
-    question possible answers
-    ======== ==================================================================================
-    pair     SAME, DIFFERENT, UNSURE
-    triplet  AB, AC or BC, the two rows of (a, b, c) that belong together; NEITHER if all three
-             belong together or no two of them do; UNSURE
-    odd      an :class:`OddOne`; SAME if all rows belong together; NEITHER if there is no single
-             odd one; UNSURE
-    piles    :class:`Piles`; UNSURE
-    ======== ==================================================================================
-
-    UNSURE adds no information about the rows; it does not mean that both answers are equally probable.
-
-    Examples
-    --------
-    >>> from likewise.active import Answer
-    >>> Answer("SAME") is Answer.SAME, Answer.from_word("different")
-    (True, <Answer.DIFFERENT: 'DIFFERENT'>)
-    """
-
-    SAME = "SAME"
-    DIFFERENT = "DIFFERENT"
-    UNSURE = "UNSURE"
-    AB = "AB"
-    AC = "AC"
-    BC = "BC"
-    NEITHER = "NEITHER"
-
-    @classmethod
-    def from_word(cls, word: Any) -> Answer:
-        """Return the answer with a given name.
-
-        "yes", "no", True and False are not names of answers; :meth:`Question.check_answer` accepts them for
-        pairs.
-
-        Parameters
-        ----------
-        word : str
-            The name of the answer, in upper or lower case. Anything else raises a SupervisionError.
-
-        Returns
-        -------
-        Answer
-            The answer.
-        """
-        if isinstance(word, str) and word.strip().upper() in cls.__members__:
-            return cls[word.strip().upper()]
-        raise SupervisionError(f"{word!r} is not an answer; expected one of {', '.join(cls.__members__)}.")
-
-
-@dataclass(frozen=True)
-class OddOne:
-    """The answer that one row does not belong with the others, and that the others belong together.
-
-    Parameters
-    ----------
-    row : int
-        The odd row.
-
-    Examples
-    --------
-    >>> from likewise.active import OddOne, Question
-    >>> Question.odd([4, 1, 7]).check_answer(7) == OddOne(7)
-    True
-    """
-
-    row: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "row", _as_row_numbers([self.row])[0])
-
-    def __str__(self) -> str:
-        return f"ODD {self.row}"
-
-
-@dataclass(frozen=True)
-class Piles:
-    """The answer that sorts rows into piles: rows of one pile belong together, rows of two piles do not.
-
-    Rows of the question that are in no pile were set aside; nothing is known about them. The order of
-    the piles and of the rows in a pile does not matter.
-
-    Parameters
-    ----------
-    groups : sequence of sequence of int
-        The rows of each pile. They are stored as sorted tuples.
-
-    Examples
-    --------
-    >>> from likewise.active import Piles
-    >>> Piles([[7, 3], [1]]).groups
-    ((1,), (3, 7))
-    """
-
-    groups: tuple[tuple[int, ...], ...]
-
-    def __post_init__(self) -> None:
-        try:
-            piles = [_as_row_numbers(pile) for pile in self.groups]
-        except TypeError as error:
-            raise SupervisionError(
-                f"piles are lists of row numbers, such as [[0, 3], [1]]; got {self.groups!r}."
-            ) from error
-        if not all(piles):
-            raise SupervisionError(f"a pile is empty: {self.groups!r}. Leave it out.")
-        rows = list(chain.from_iterable(piles))
-        if twice := sorted({row for row in rows if rows.count(row) > 1}):
-            raise SupervisionError(
-                f"row {twice[0]} occurs twice in {self.groups!r}; expected each row in one pile."
-            )
-        object.__setattr__(self, "groups", tuple(sorted(tuple(sorted(pile)) for pile in piles)))
-
-    def __str__(self) -> str:
-        return " | ".join(" ".join(map(str, pile)) for pile in self.groups)
-
-
-AnswerValue = Answer | OddOne | Piles
+MOST_GROUPS = 7  # a placement shows at most this many groups
+# The seconds that an answer takes, before any was measured. Assumptions, not measurements.
+SECONDS_PER_KIND: dict[str, float] = {
+    "pair": 2.5,
+    "triplet": 4.0,
+    "odd": 4.0,
+    "piles": 8.0,
+    "placement": 5.0,
+    "members": 4.0,
+    "groups": 4.0,
+    "label": 6.0,
+}
 
 _WORDS: dict[str, tuple[Answer, ...]] = {
     "pair": (Answer.SAME, Answer.DIFFERENT, Answer.UNSURE),
     "triplet": (Answer.UNSURE, Answer.AB, Answer.AC, Answer.BC, Answer.NEITHER),
     "odd": (Answer.SAME, Answer.UNSURE, Answer.NEITHER),
     "piles": (Answer.UNSURE,),
+    "placement": (Answer.NEW, Answer.UNSURE),
+    "members": (Answer.SAME, Answer.UNSURE),
+    "groups": (Answer.SAME, Answer.DIFFERENT, Answer.UNSURE),
+    "label": (Answer.UNSURE,),
 }
-_SIZES = {"pair": (2, 2), "triplet": (3, 3), "odd": (3, LARGEST_TRAY), "piles": (2, LARGEST_TRAY)}
-_CALLED = {"pair": "a pair", "triplet": "a triplet", "odd": "an odd one out", "piles": "a tray"}
+_SIZES = {
+    "pair": (2, 2),
+    "triplet": (3, 3),
+    "odd": (3, LARGEST_TRAY),
+    "piles": (2, LARGEST_TRAY),
+    "placement": (2, 1 + MOST_GROUPS),
+    "members": (2, LARGEST_TRAY),
+    "groups": (2, 2),
+    "label": (1, 1),
+}
+_CALLED = {
+    "pair": "a pair",
+    "triplet": "a triplet",
+    "odd": "an odd one out",
+    "piles": "a tray",
+    "placement": "a placement",
+    "members": "a question about members",
+    "groups": "a question about two groups",
+    "label": "a label question",
+}
 _ALSO = {
     "pair": ", or yes or no",
     "triplet": ", where A, B and C are the rows",
     "odd": ", or the number of the odd row",
     "piles": ", or piles such as [[0, 3], [1]]",
+    "placement": ", or the reference row of a group",
+    "members": ", or a list of the rows that do not belong with the first",
+    "groups": ", or yes or no",
+    "label": ", or a name",
 }
+_SORTED = {"pair", "odd", "piles"}  # the order of other questions has a meaning, or is kept for display
+_FIRST_APART = {"placement", "members"}  # their first row has another role than the others
 _YES_NO = {
     **dict.fromkeys(("YES", "Y", "TRUE"), Answer.SAME),
     **dict.fromkeys(("NO", "N", "FALSE"), Answer.DIFFERENT),
@@ -168,24 +96,31 @@ _ODD_ONE = {Answer.AB: 2, Answer.AC: 1, Answer.BC: 0}
 _LEAVES_OUT = {place: answer for answer, place in _ODD_ONE.items()}
 
 
-def _is_row(row: Any) -> bool:
-    return isinstance(row, numbers.Integral) and not isinstance(row, bool) and int(row) >= 0
-
-
-def _as_row_numbers(rows: Iterable[Any]) -> tuple[int, ...]:
-    given = tuple(rows)
-    if not all(map(_is_row, given)):
-        raise SupervisionError(f"expected row numbers, integers from 0; got {given!r}.")
-    return tuple(int(row) for row in given)
-
-
 def _check_rows(kind: str, rows: Any) -> tuple[int, ...]:
-    given = _as_row_numbers(rows)
+    given = check_row_numbers(rows)
     least, most = _SIZES[kind]
     if not least <= len(given) <= most or len(set(given)) < len(given):
         size = str(least) if least == most else f"{least} to {most}"
-        raise SupervisionError(f"{_CALLED[kind]} has {size} different rows; got {given!r}.")
-    return given if kind == "triplet" else tuple(sorted(given))
+        if kind == "placement":
+            size = f"one row and 1 to {MOST_GROUPS} groups, {size}"
+        word = "row" if most == 1 else "different rows"
+        raise SupervisionError(f"{_CALLED[kind]} has {size} {word}; got {given!r}.")
+    return tuple(sorted(given)) if kind in _SORTED else given
+
+
+def _list_shown(examples: Any, names: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the examples and names of groups as tuples; None becomes an empty tuple."""
+    return () if examples is None else tuple(map(tuple, examples)), () if names is None else tuple(names)
+
+
+def _is_list(answer: Any, standard: type) -> bool:
+    """Return True for an answer in its standard form, and for a collection."""
+    return isinstance(answer, standard | list | tuple | set | frozenset | np.ndarray)
+
+
+def _is_word(answer: Any) -> bool:
+    """Return True for a word of :class:`Answer`."""
+    return isinstance(answer, str) and answer.strip().upper() in Answer.__members__
 
 
 def _read_reason(reason: Reason | str) -> Reason:
@@ -194,19 +129,33 @@ def _read_reason(reason: Reason | str) -> Reason:
 
 @dataclass(frozen=True)
 class Question:
-    """A question about rows: a pair, a triplet, the odd one out of several, or a tray to sort into piles.
+    """A question about rows, such as whether two of them belong together.
+
+    Questions about groups refer to a group by a reference row, which is known to be in it. The answer
+    therefore keeps its meaning if groups change after the question was shown.
 
     Parameters
     ----------
-    kind : {"pair", "triplet", "odd", "piles"}
+    kind : {"pair", "triplet", "odd", "piles", "placement", "members", "groups", "label"}
         "pair" asks whether two rows belong together, "triplet" which two of three rows do, "odd" which of 3
         to 12 rows does not belong with the others, and "piles" which of 2 to 12 rows belong together.
+        "placement" asks to which of 1 to 7 groups a row belongs, "members" which of 1 to 11 rows do not
+        belong with a reference row, "groups" whether two groups are the same, and "label" for the name of
+        the group of a row.
     rows : tuple of int
-        The rows. They are sorted, except in a triplet, because AB, AC and BC refer to their order.
+        The rows. They are sorted in a pair, an odd one out and a tray. A placement has the row, then a
+        reference row for each group; a question about members has the reference row, then the others; a
+        question about two groups has their reference rows.
     score : float, optional
         The score that the strategy gave the question. Scores of different strategies cannot be compared.
     reason : Reason or str, default=Reason()
         Why the question was chosen. A string becomes a :class:`Reason` without placeholders.
+    examples : tuple of tuple of int, default=()
+        Typical rows of each group in the question, in the order of the groups, to show the groups to a
+        person. Empty if the groups are shown by their reference rows.
+    names : tuple of (str or None), default=()
+        The name of each group in the question, None for a group without a name; for a label question the
+        names in use, which are offered. Like `examples` they are for display and not part of `key`.
 
     Examples
     --------
@@ -221,6 +170,8 @@ class Question:
     rows: tuple[int, ...]
     score: float | None = None
     reason: Reason = _NO_REASON
+    examples: tuple[tuple[int, ...], ...] = ()
+    names: tuple[str | None, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(QuestionKind):
@@ -231,6 +182,28 @@ class Question:
                 raise SupervisionError(f"the score of a question must be finite, got {self.score}.")
             object.__setattr__(self, "score", float(self.score))
         object.__setattr__(self, "reason", _read_reason(self.reason))
+        if self.examples or self.names:
+            self._check_groups_shown()
+
+    def _check_groups_shown(self) -> None:
+        """Check that there are examples and a name for each group in the question, or for none."""
+        n_groups = len(self.references)
+        examples = tuple(check_row_numbers(rows) for rows in self.examples)
+        names = tuple(self.names)
+        if examples and len(examples) != max(n_groups, self.kind == "label"):
+            raise SupervisionError(
+                f"expected examples for each of the {n_groups} groups in {_CALLED[self.kind]}; got "
+                f"{len(examples)} lists of rows."
+            )
+        if names and len(names) != n_groups and self.kind != "label":
+            raise SupervisionError(
+                f"expected a name or None for each of the {n_groups} groups in {_CALLED[self.kind]}; got "
+                f"{names!r}."
+            )
+        if not all(isinstance(name, str | None) for name in names):
+            raise SupervisionError(f"names of groups must be strings or None, got {names!r}.")
+        object.__setattr__(self, "examples", examples)
+        object.__setattr__(self, "names", names)
 
     @classmethod
     def pair(
@@ -320,9 +293,182 @@ class Question:
         """
         return cls("piles", tuple(rows), score, _read_reason(reason))
 
+    @classmethod
+    def placement(
+        cls,
+        row: int,
+        groups: Iterable[int],
+        *,
+        examples: Iterable[Iterable[int]] | None = None,
+        names: Iterable[str | None] | None = None,
+        score: float | None = None,
+        reason: Reason | str = _NO_REASON,
+    ) -> Question:
+        """Make the question to which of several groups a row belongs, or to a new one.
+
+        Parameters
+        ----------
+        row : int
+            The row to place.
+        groups : iterable of int
+            A reference row for each group shown, 1 to 7, the most probable group first.
+        examples : iterable of iterable of int, optional
+            Typical rows of each group, to show it.
+        names : iterable of (str or None), optional
+            The name of each group.
+        score : float, optional
+            The score that the strategy gave the question.
+        reason : Reason or str, default=Reason()
+            Why the question was chosen.
+
+        Returns
+        -------
+        Question
+            A question of kind "placement".
+
+        Examples
+        --------
+        >>> from likewise.active import Question, Reply
+        >>> Reply(Question.placement(9, [4, 1]), 4).relations
+        ((9, 4, True), (9, 1, False))
+        >>> Reply(Question.placement(9, [4, 1]), "NEW").relations
+        ((9, 4, False), (9, 1, False))
+        """
+        return cls("placement", (row, *groups), score, _read_reason(reason), *_list_shown(examples, names))
+
+    @classmethod
+    def members(
+        cls,
+        reference: int,
+        rows: Iterable[int],
+        *,
+        examples: Iterable[Iterable[int]] | None = None,
+        names: Iterable[str | None] | None = None,
+        score: float | None = None,
+        reason: Reason | str = _NO_REASON,
+    ) -> Question:
+        """Make the question which of several rows do not belong with a reference row.
+
+        Parameters
+        ----------
+        reference : int
+            The reference row of the group.
+        rows : iterable of int
+            The rows that may belong to the group, 1 to 11.
+        examples : iterable of iterable of int, optional
+            One list with typical rows of the group, to show it.
+        names : iterable of (str or None), optional
+            One entry, the name of the group.
+        score : float, optional
+            The score that the strategy gave the question.
+        reason : Reason or str, default=Reason()
+            Why the question was chosen.
+
+        Returns
+        -------
+        Question
+            A question of kind "members".
+
+        Examples
+        --------
+        >>> from likewise.active import Question, Reply
+        >>> Reply(Question.members(4, [1, 9]), [9]).relations
+        ((4, 1, True), (4, 9, False))
+        """
+        shown = _list_shown(examples, names)
+        return cls("members", (reference, *rows), score, _read_reason(reason), *shown)
+
+    @classmethod
+    def groups(
+        cls,
+        a: int,
+        b: int,
+        *,
+        examples: Iterable[Iterable[int]] | None = None,
+        names: Iterable[str | None] | None = None,
+        score: float | None = None,
+        reason: Reason | str = _NO_REASON,
+    ) -> Question:
+        """Make the question whether two groups are the same.
+
+        Parameters
+        ----------
+        a, b : int
+            The reference rows of the groups.
+        examples : iterable of iterable of int, optional
+            Typical rows of either group, to show it.
+        names : iterable of (str or None), optional
+            The names of the two groups.
+        score : float, optional
+            The score that the strategy gave the question.
+        reason : Reason or str, default=Reason()
+            Why the question was chosen.
+
+        Returns
+        -------
+        Question
+            A question of kind "groups".
+        """
+        return cls("groups", (a, b), score, _read_reason(reason), *_list_shown(examples, names))
+
+    @classmethod
+    def label(
+        cls,
+        row: int,
+        *,
+        examples: Iterable[int] = (),
+        names: Iterable[str] = (),
+        score: float | None = None,
+        reason: Reason | str = _NO_REASON,
+    ) -> Question:
+        """Make the question for the name of the group of a row.
+
+        Parameters
+        ----------
+        row : int
+            The row.
+        examples : iterable of int, default=()
+            Other rows of the group, to show it.
+        names : iterable of str, default=()
+            The names in use, which are offered.
+        score : float, optional
+            The score that the strategy gave the question.
+        reason : Reason or str, default=Reason()
+            Why the question was chosen.
+
+        Returns
+        -------
+        Question
+            A question of kind "label".
+        """
+        others = tuple(examples)
+        shown = ((others,) if others else (), tuple(names))
+        return cls("label", (row,), score, _read_reason(reason), *shown)
+
+    @property
+    def references(self) -> tuple[int, ...]:
+        """The reference rows of the groups in the question; empty if it is about rows only.
+
+        Examples
+        --------
+        >>> from likewise.active import Question
+        >>> Question.placement(9, [4, 1]).references, Question.members(4, [1, 9]).references
+        ((4, 1), (4,))
+        """
+        if self.kind == "placement":
+            return self.rows[1:]
+        if self.kind == "members":
+            return self.rows[:1]
+        return self.rows if self.kind == "groups" else ()
+
     @cached_property
     def key(self) -> Key:
-        """The identity of the question: its kind and its sorted rows, without score and reason."""
+        """The identity of the question: its kind and its rows, without what is only shown.
+
+        The rows are sorted, but the row to place, or the reference row of members, stays first.
+        """
+        if self.kind in _FIRST_APART:
+            return self.kind, (self.rows[0], *sorted(self.rows[1:]))
         return self.kind, tuple(sorted(self.rows))
 
     @property
@@ -346,6 +492,8 @@ class Question:
             The question with the names of the rows.
         """
         names = [name(row) for row in self.rows]
+        if self.kind in ("placement", "members", "groups", "label"):
+            return self._describe_groups(name, names, noun)
         if self.kind == "triplet":
             names = [f"{each} ({letter})" for each, letter in zip(names, "ABC", strict=True)]
         listed = f"{noun}{', '.join(names[:-1])} and {names[-1]}"
@@ -357,8 +505,25 @@ class Question:
             return f"Which of {listed} does not belong with the others?"
         return f"Which of {listed} belong together? Sort them into piles."
 
+    def _describe_groups(self, name: Callable[[int], str], rows: list[str], noun: str) -> str:
+        """Return a question about groups as a sentence; groups are called by name, or by reference row."""
+        one = noun.replace("rows", "row")
+        called = self.names if self.references else ()
+        groups = [
+            f"{title} ({one}{name(row)})" if title else f"the group of {one}{name(row)}"
+            for row, title in zip_longest(self.references, called)
+        ]
+        if self.kind == "placement":
+            return f"Does {one}{rows[0]} belong to {', '.join(groups)} or a new group?"
+        if self.kind == "groups":
+            return f"Are {groups[0]} and {groups[1]} the same?"
+        if self.kind == "label":
+            return f"What is the name of the group of {one}{rows[0]}?"
+        listed = ", ".join(rows[1:-1]) + " and " * (len(rows) > 2) + rows[-1]
+        return f"Which of {noun}{listed} do not belong to {groups[0]}?"
+
     def renumber(self, number: Callable[[int], int]) -> Question:
-        """Replace the row numbers, also those in the reason.
+        """Replace the row numbers, also those in the reason and the examples.
 
         Parameters
         ----------
@@ -371,7 +536,8 @@ class Question:
             The same question about the new rows.
         """
         rows = tuple(map(number, self.rows))
-        return replace(self, rows=rows, reason=self.reason.renumber(number))
+        examples = tuple(tuple(map(number, shown)) for shown in self.examples)
+        return replace(self, rows=rows, reason=self.reason.renumber(number), examples=examples)
 
     def _repr_html_(self) -> str:
         rows = [("answers", ", ".join(_WORDS[self.kind]) + _ALSO.get(self.kind, ""))]
@@ -384,14 +550,18 @@ class Question:
 
         Parameters
         ----------
-        answer : Answer, OddOne, Piles, str, bool, int or list of list of int
+        answer : Answer, OddOne, Piles, InGroup, Unlike, Named, str, bool, int or list
             The answer. Words become an :class:`Answer`, the number of the odd row becomes an
-            :class:`OddOne`, and a list of lists becomes :class:`Piles`. For a pair, yes and True mean SAME,
-            and no and False mean DIFFERENT. Piles with fewer than two rows in total become UNSURE.
+            :class:`OddOne`, and a list of lists becomes :class:`Piles`. For a pair and for two groups, yes
+            and True mean SAME, and no and False mean DIFFERENT. Piles with fewer than two rows in total
+            become UNSURE. For a placement, a reference row becomes an :class:`InGroup`. For members, a list
+            of rows becomes :class:`Unlike`, or SAME if it is empty. For a label question, a string becomes
+            a :class:`Named`; pass a name such as "new", which is also a word of :class:`Answer`, as
+            ``Named("new")``.
 
         Returns
         -------
-        Answer, OddOne or Piles
+        Answer, OddOne, Piles, InGroup, Unlike or Named
             The answer in its standard form.
 
         Examples
@@ -400,19 +570,39 @@ class Question:
         >>> str(Question.pair(0, 1).check_answer("yes")), str(Question.pair(0, 1).check_answer(False))
         ('SAME', 'DIFFERENT')
         """
-        if self.kind == "odd" and (isinstance(answer, OddOne) or _is_row(answer)):
-            odd = answer if isinstance(answer, OddOne) else OddOne(answer)
-            self._check_asked([odd.row])
-            return odd
+        if self.kind == "odd" and (isinstance(answer, OddOne) or is_row_number(answer)):
+            one = answer if isinstance(answer, OddOne) else OddOne(answer)
+            self._check_asked([one.row])
+            return one
         if self.kind == "piles" and isinstance(answer, Piles | list | tuple):
             piles = answer if isinstance(answer, Piles) else Piles(tuple(answer))
             rows = list(chain.from_iterable(piles.groups))
             self._check_asked(rows)
             return piles if len(rows) > 1 else Answer.UNSURE
+        if self.kind == "placement" and (_is_list(answer, InGroup) or is_row_number(answer)):
+            chosen = answer if isinstance(answer, InGroup) else InGroup(answer)
+            self._check_asked(chosen.references)
+            if self.rows[0] in chosen.references:
+                raise SupervisionError(
+                    f"row {self.rows[0]} is the row to place; expected the reference row of a group, one of "
+                    f"{', '.join(map(str, self.references))}, or NEW or UNSURE."
+                )
+            return chosen
+        if self.kind == "members" and (_is_list(answer, Unlike) or is_row_number(answer)):
+            odd = answer if isinstance(answer, Unlike) else Unlike(answer)
+            self._check_asked(odd.rows)
+            if self.rows[0] in odd.rows:
+                raise SupervisionError(
+                    f"row {self.rows[0]} is the reference row of the group; expected some of the rows "
+                    f"{', '.join(map(str, self.rows[1:]))}. Answer UNSURE if it represents no group."
+                )
+            return odd if odd.rows else Answer.SAME
+        if self.kind == "label" and isinstance(answer, str | Named) and not _is_word(answer):
+            return answer if isinstance(answer, Named) else Named(answer)
         word = answer.strip().upper() if isinstance(answer, str) else answer
         if isinstance(answer, bool | np.bool_):
             word = "YES" if answer else "NO"
-        if self.kind == "pair" and isinstance(word, str) and word in _YES_NO:
+        if self.kind in ("pair", "groups") and isinstance(word, str) and word in _YES_NO:
             return _YES_NO[word]
         if not isinstance(word, str) or word not in map(str, _WORDS[self.kind]):
             words = ", ".join(_WORDS[self.kind]) + _ALSO[self.kind]
@@ -435,7 +625,7 @@ class Reply:
     ----------
     question : Question
         The question.
-    answer : Answer, OddOne or Piles
+    answer : Answer, OddOne, Piles, InGroup, Unlike or Named
         The answer; other forms are converted by :meth:`Question.check_answer`.
     annotator : str, optional
         The name of the person who answered.
@@ -482,7 +672,8 @@ class Reply:
     def piles(self) -> tuple[tuple[int, ...], ...]:
         """The answer as piles: rows of one pile belong together, rows of two piles do not.
 
-        Empty for UNSURE, and for NEITHER, which piles cannot express.
+        Empty for answers that piles cannot express: UNSURE, NEITHER, and the answers to placements, members
+        and label questions; see `relations`.
 
         Examples
         --------
@@ -493,16 +684,44 @@ class Reply:
         ((0, 4), (1,))
         """
         rows, answer = self.question.rows, self.answer
+        if self.question.kind in ("placement", "members", "label"):
+            return ()
         if isinstance(answer, Piles):
             return answer.groups
         if answer is Answer.SAME:
-            return (rows,)
+            return (tuple(sorted(rows)),)
         if answer is Answer.DIFFERENT:
-            return ((rows[0],), (rows[1],))
+            return tuple((row,) for row in sorted(rows))
         if isinstance(answer, OddOne) or answer in _ODD_ONE:
             odd = answer.row if isinstance(answer, OddOne) else rows[_ODD_ONE[answer]]
             return Piles((tuple(row for row in rows if row != odd), (odd,))).groups
         return ()
+
+    @cached_property
+    def relations(self) -> tuple[Relation, ...]:
+        """What the answer states about pairs of rows: each pair, and whether the two rows belong together.
+
+        Empty for UNSURE, for NEITHER, and for a name, which relates its row to the rows that other answers
+        name; see :func:`collect_relations`.
+
+        Examples
+        --------
+        >>> from likewise.active import Question, Reply
+        >>> Reply(Question.triplet(0, 1, 4), "AC").relations
+        ((0, 4, True), (0, 1, False), (4, 1, False))
+        >>> Reply(Question.members(0, [1, 4]), "SAME").relations
+        ((0, 1, True), (0, 4, True))
+        """
+        rows, answer = self.question.rows, self.answer
+        if self.question.kind == "placement" and answer is not Answer.UNSURE:
+            chosen = answer.references if isinstance(answer, InGroup) else ()
+            return tuple((rows[0], row, row in chosen) for row in rows[1:])
+        if self.question.kind == "members" and answer is not Answer.UNSURE:
+            odd = answer.rows if isinstance(answer, Unlike) else ()
+            return tuple((rows[0], row, row not in odd) for row in rows[1:])
+        together = ((i, j, True) for pile in self.piles for i, j in combinations(pile, 2))
+        across = (product(one, other) for one, other in combinations(self.piles, 2))
+        return (*together, *((i, j, False) for i, j in chain.from_iterable(across)))
 
     def renumber(self, number: Callable[[int], int]) -> Reply:
         """Replace the row numbers of the question and the answer.
@@ -522,6 +741,10 @@ class Reply:
             answer = OddOne(number(answer.row))
         elif isinstance(answer, Piles):
             answer = Piles(tuple(tuple(map(number, pile)) for pile in answer.groups))
+        elif isinstance(answer, InGroup):
+            answer = InGroup(map(number, answer.references))
+        elif isinstance(answer, Unlike):
+            answer = Unlike(map(number, answer.rows))
         return replace(self, question=self.question.renumber(number), answer=answer)
 
     def to(self, question: Question) -> AnswerValue:
@@ -534,7 +757,7 @@ class Reply:
 
         Returns
         -------
-        Answer, OddOne or Piles
+        Answer, OddOne, Piles, InGroup, Unlike or Named
             The answer in terms of the order of `question`.
 
         Examples
@@ -569,8 +792,9 @@ def check_question(question: Any, n_samples: int) -> None:
     """Raise an error if an object is not a question about these rows."""
     if not isinstance(question, Question):
         raise SupervisionError(f"expected a Question, as ask() returns; got {question!r}.")
-    if max(question.rows) >= n_samples:
+    last = max(chain(question.rows, *question.examples))
+    if last >= n_samples:
         raise SupervisionError(
-            f"the question contains row {max(question.rows)}, but the rows are numbered 0 to "
+            f"the question contains row {last}, but the rows are numbered 0 to "
             f"{n_samples - 1}. It may be a question of another interview."
         )

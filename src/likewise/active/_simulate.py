@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from likewise._parts import get_part
 from likewise.active._comparison import Comparison, RunFailure, Trace
 from likewise.active._interview import Interview
-from likewise.active._questions import AnswerValue, Question, Reply
+from likewise.active._questions import SECONDS_PER_KIND, AnswerValue, Question, Reply
 from likewise.active._state import check_rows
 from likewise.active.strategies import DEFAULT, make_model, make_strategy
 from likewise.base import Rule, Warned, repeat_warnings, warn_caller
@@ -66,7 +66,7 @@ class Oracle(Protocol):
 
         Returns
         -------
-        Answer, OddOne, Piles or Reply
+        Answer, OddOne, Piles, InGroup, Unlike, Named or Reply
             The answer, or a reply that also states the annotator, the time and the duration.
         """
 
@@ -127,6 +127,7 @@ def simulate(
     n_answers: list[int] = []
     scores: list[float] = []
     seconds: list[float] = []
+    spent, answer_seconds = 0.0, []  # seconds of the person
     n_answered = 0
     while True:
         question = None
@@ -140,9 +141,16 @@ def simulate(
             if not math.isfinite(found):
                 raise ValueError(f"the score of the clusters must be a finite number, got {found}.")
             scores.append(found)
+            answer_seconds.append(spent)
         if question is None:
-            return Trace(np.array(n_answers, dtype=np.int64), np.array(scores), np.array(seconds))
-        _answer_question(interview, oracle, question, n_answered)
+            return Trace(
+                np.array(n_answers, dtype=np.int64),
+                np.array(scores),
+                np.array(seconds),
+                np.array(answer_seconds),
+            )
+        reply = _answer_question(interview, oracle, question, n_answered)
+        spent += SECONDS_PER_KIND[question.kind] if reply.seconds is None else reply.seconds
         n_answered += 1
         if progress is not None:
             progress(n_answered, budget)
@@ -179,21 +187,20 @@ def check_oracle(oracle: Any) -> None:
         )
 
 
-def _answer_question(interview: Interview, oracle: Oracle, question: Question, n_answered: int) -> None:
+def _answer_question(interview: Interview, oracle: Oracle, question: Question, n_answered: int) -> Reply:
     """Let the oracle answer a question and record the answer; errors state the number of answers so far."""
     kept = f"The interview keeps the {n_answered} answer(s) until then."
     try:
         answer = oracle.answer(question)
         if isinstance(answer, Reply):
-            interview.tell(
+            return interview.tell(
                 question,
                 answer.to(question),
                 annotator=answer.annotator,
                 time=answer.time,
                 seconds=answer.seconds,
             )
-        else:
-            interview.tell(question, answer)
+        return interview.tell(question, answer)
     except LikewiseError as error:
         error.add_note(kept)
         raise

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
 from likewise.active._evidence import Merge, Pair, find_merges
-from likewise.active._questions import Question
+from likewise.active._questions import SECONDS_PER_KIND, Question
 from likewise.base import Rule, check_no_times
 from likewise.exceptions import SupervisionError
 from likewise.supervision import TRIPLET_ANSWERS, Closure, RowIds, Supervision
@@ -60,6 +60,10 @@ class InterviewState:
         The number of answers so far.
     own_pairs : frozenset of (int, int), default=frozenset()
         Pairs that the next annotator has answered before; UncertainRegions does not ask them to check these.
+    names : mapping of str to int, default={}
+        The first row of each name, in the hints and then in the answers to label questions.
+    seconds_per_kind : mapping of str to float, optional
+        The seconds that an answer takes, by the kind of question; see ``Interview.seconds_per_kind``.
 
     Examples
     --------
@@ -85,6 +89,8 @@ class InterviewState:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     n_answers: int = 0
     own_pairs: frozenset[Pair] = frozenset()
+    names: Mapping[str, int] = field(default_factory=dict)
+    seconds_per_kind: Mapping[str, float] = field(default_factory=lambda: dict(SECONDS_PER_KIND))
 
     @classmethod
     def from_data(
@@ -212,6 +218,28 @@ class InterviewState:
         cuts = np.flatnonzero(np.diff(component[order])) + 1
         return [part for part in np.split(rows[order], cuts) if len(part)]
 
+    def get_name(self, row: int) -> str | None:
+        """Return the name of the group of a row, or None if no row of its group has a name.
+
+        Parameters
+        ----------
+        row : int
+            The row.
+
+        Returns
+        -------
+        str or None
+            The first name that was given to a row of the same component.
+        """
+        return self._names_of_components.get(int(self.closure.component[row]))
+
+    @cached_property
+    def _names_of_components(self) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for name, row in self.names.items():
+            found.setdefault(int(self.closure.component[row]), name)
+        return found
+
     def rng(self) -> np.random.Generator:
         """Return a random generator, seeded with the seed of the interview and the number of answers.
 
@@ -233,6 +261,9 @@ class InterviewState:
     def can_ask(self, question: Question) -> bool:
         """Return True if a question may be asked: it was not asked before, and its answer is not implied.
 
+        A placement or a question about members may be asked if the relation of its first row to any other is
+        unknown, and a label question if the group of the row has no name.
+
         Parameters
         ----------
         question : Question
@@ -250,6 +281,10 @@ class InterviewState:
             return self.knows(*question.rows) == "unknown" or any(
                 merge.are_across(pair).any() for merge in self.merges
             )
+        if question.kind == "label":
+            return self.get_name(question.rows[0]) is None
+        if question.kind in ("placement", "members"):
+            return bool((self.relations(question.rows[0], np.array(question.rows[1:])) == 0).any())
         # This holds for triplets too: two known relations leave two answers open, unless both are must-links.
         first, second = np.triu_indices(len(question.rows), 1)
         rows = np.array(question.rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,7 +12,8 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
-from likewise.active._questions import Answer, Question, Reply
+from likewise.active._evidence import collect_relations
+from likewise.active._questions import Answer, Question, Relation, Reply
 from likewise.active._state import InterviewState
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _advise(interview: Interview, seen: Outlook, last: int) -> tuple[bool, Advic
         return True, "no model", "Without a model there are no labels to evaluate: go on as long as you like."
     check, wrong = "Check the suspects first, or use" if seen.n_suspects else "Use", ""
     if interview.errors == "learn" and seen.error_rate is not None and seen.error_interval is not None:
-        if (interview.n_clusters or 0) > 1 and all(len(reply.piles) <= 1 for reply in replies):
+        if (interview.n_clusters or 0) > 1 and _is_one_sided(interview):
             text = (
                 "All answers so far are that rows belong together, so nothing separates the clusters. "
                 "Check a few of them, or use fewer clusters."
@@ -236,7 +236,8 @@ def _predict_held_out(
     The first array is for the model fitted to the other answers, the second for the clusters before the first
     answer.
     """
-    if sum(bool(reply.piles) for reply in replies) < _FEWEST:
+    relations = collect_relations(replies, interview._first_rows)
+    if sum(map(bool, relations)) < _FEWEST:
         return np.empty(0), np.empty(0)
     start = interview.labels_after(0)
     found: list[tuple[float, float]] = []
@@ -244,18 +245,22 @@ def _predict_held_out(
         known = interview._derive_knowledge([r for at, r in enumerate(replies) if at % _FOLDS != fold])
         labels = interview._fits.get_labels(known)
         state = InterviewState(X=interview.X, supervision=known.supervision, closure=known.closure)
-        for reply in replies[fold::_FOLDS]:
-            share = _score_reply(reply, state, labels)
-            before = _score_reply(reply, state, start)
+        for pairs in relations[fold::_FOLDS]:
+            share = _score_pairs(pairs, state, labels)
+            before = _score_pairs(pairs, state, start)
             found += [] if share is None or before is None else [(share, before)]
     right, at_start = np.array(found, dtype=np.float64).reshape(-1, 2).T
     return right, at_start
 
 
-def _score_reply(reply: Reply, state: InterviewState, labels: npt.NDArray[Any]) -> float | None:
+def _is_one_sided(interview: Interview) -> bool:
+    """Return True if no answer separates rows."""
+    relations = collect_relations(interview.replies, interview._first_rows)
+    return all(together for pairs in relations for *_, together in pairs)
+
+
+def _score_pairs(pairs: Sequence[Relation], state: InterviewState, labels: npt.NDArray[Any]) -> float | None:
     """Return the proportion of the pairs of an answer that the labels predict; None if all are implied."""
-    pairs = [(i, j, True) for pile in reply.piles for i, j in combinations(pile, 2)]
-    pairs += [(i, j, False) for one, other in combinations(reply.piles, 2) for i, j in product(one, other)]
     if not pairs:
         return None
     i, j, together = (np.array(part) for part in zip(*pairs, strict=True))

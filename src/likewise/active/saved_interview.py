@@ -19,7 +19,17 @@ from likewise._reasons import Reason
 from likewise.active import strategies
 from likewise.active._evidence import Event
 from likewise.active._pool import Pool, check_data
-from likewise.active._questions import Answer, AnswerValue, OddOne, Piles, Question
+from likewise.active._questions import (
+    Answer,
+    AnswerValue,
+    InGroup,
+    Named,
+    OddOne,
+    Piles,
+    Question,
+    QuestionKind,
+    Unlike,
+)
 from likewise.active._state import Strategy, check_ids
 from likewise.backends import Rows, draw_rows
 from likewise.exceptions import ChangedFileError, FileFormatError, LikewiseError
@@ -32,7 +42,7 @@ if TYPE_CHECKING:
     from likewise.active._interview import Interview
 
 FORMAT = "likewise interview"
-VERSION = 2  # version 1 had pairs and triplets only, and no ids
+VERSION = 3  # version 1 had pairs and triplets only, and no ids; version 2 no questions about groups
 _LOOKED_AT = 10_000  # number of sampled rows in the fingerprint of very many rows
 _HISTORY = '\n "history": ['
 _NEXT_EVENT = re.compile(r"[\s,]*\{")
@@ -197,6 +207,8 @@ def _make_event_entry(event: Event, ids: RowIds | None) -> dict[str, Any]:
         entry["answer"] = answer_entry(event.reply.answer, ids)
         for name in ("annotator", "time", "seconds"):
             entry[name] = getattr(event.reply, name)
+    entry["examples"] = [_get_ids(rows, ids) for rows in question.examples] or None
+    entry["names"] = list(question.names) or None
     entry |= {"score": question.score, "why": str(question.reason)}
     if not question.reason.is_plain:  # for programs that show rows under other names; `why` is for people
         rows = [int(row) for row in question.reason.rows]
@@ -205,11 +217,20 @@ def _make_event_entry(event: Event, ids: RowIds | None) -> dict[str, Any]:
 
 
 def answer_entry(answer: AnswerValue, ids: RowIds | None) -> Any:
-    """Return an answer for JSON: a word, or an object such as {"odd": 3} or {"piles": [[0, 3], [1]]}."""
+    """Return an answer for JSON: a word, or an object such as {"odd": 3} or {"piles": [[0, 3], [1]]}.
+
+    The objects for groups are {"groups": [3]}, {"unlike": [0, 3]} and {"name": "wren"}.
+    """
     if isinstance(answer, OddOne):
         return {"odd": _get_ids([answer.row], ids)[0]}
     if isinstance(answer, Piles):
         return {"piles": [_get_ids(pile, ids) for pile in answer.groups]}
+    if isinstance(answer, InGroup):
+        return {"groups": _get_ids(answer.references, ids)}
+    if isinstance(answer, Unlike):
+        return {"unlike": _get_ids(answer.rows, ids)}
+    if isinstance(answer, Named):
+        return {"name": answer.name}
     return str(answer)
 
 
@@ -229,7 +250,24 @@ def _answer_of(entry: Any, ids: RowIds | None) -> Any:
         return OddOne(_get_rows([entry["odd"]], ids)[0])
     if set(entry) == {"piles"} and isinstance(entry["piles"], list):
         return Piles(tuple(_get_rows(pile, ids) for pile in entry["piles"]))
-    raise ValueError(f"expected a word, an odd row or piles as the answer; got {entry!r}.")
+    if set(entry) == {"groups"}:
+        return InGroup(_get_rows(entry["groups"], ids))
+    if set(entry) == {"unlike"}:
+        return Unlike(_get_rows(entry["unlike"], ids))
+    if set(entry) == {"name"}:
+        return Named(entry["name"])
+    raise ValueError(
+        f"expected as the answer a word, or an object with odd, piles, groups, unlike or name; got {entry!r}."
+    )
+
+
+def _question_of(entry: Mapping[str, Any], ids: RowIds | None) -> Question:
+    """Return the question of an entry."""
+    kind: QuestionKind = entry["kind"]
+    rows = _get_rows(entry["rows" if ids is None else "items"], ids)
+    examples = tuple(_get_rows(shown, ids) for shown in entry.get("examples", ()))
+    names = tuple(entry.get("names", ()))
+    return Question(kind, rows, entry.get("score"), _read_reason(entry, ids), examples, names)
 
 
 def _get_ids(rows: Iterable[int], ids: RowIds | None) -> list[Any]:
@@ -357,8 +395,7 @@ class SavedInterview:
         if entry["event"] == "undo":
             interview._undo_event(entry["of"])
             return
-        rows = _get_rows(entry["rows" if ids is None else "items"], ids)
-        question = Question(entry["kind"], rows, entry.get("score"), _read_reason(entry, ids))
+        question = _question_of(entry, ids)
         if entry["event"] == "skip":
             interview.skip(question)
         elif entry["event"] == "answer":

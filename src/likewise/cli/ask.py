@@ -147,7 +147,7 @@ class AskOptions:
             ("-k", self.clusters, interview.n_clusters),
             ("--discover", self.discover or None, interview.discover),
             ("--seed", self.seed or None, interview.random_state),
-            ("--known", given, interview.given),
+            ("--known", _to_links(given), _to_links(interview.given)),  # older files have links for labels
         ):
             if now is not None and now != before:
                 raise click.UsageError(
@@ -177,6 +177,13 @@ class AskOptions:
         if model is None and has_model:
             model = self._make_strategy(before, k)[1]
         return strategy, model
+
+
+def _to_links(hints: Supervision | None) -> Supervision | None:
+    """Return hints with links instead of labels."""
+    if hints is None or "labels" not in hints.kinds:
+        return hints
+    return hints.select_kinds(*(hints.kinds - {"labels"})) | hints.select_kinds("labels").to_links()
 
 
 @click.command("ask", cls=output.Command)
@@ -212,8 +219,6 @@ def command(ctx: click.Context, asked: AskOptions) -> None:
     options, known = asked.table, asked.known
     table, show, read_alike = _read_rows(asked)
     given = options.read_hints(known, table.ids, data=asked.data)
-    if "labels" in given.kinds:  # links carry the same information
-        given = given.select_kinds(given.kinds - {"labels"}) | given.select_kinds("labels").to_links()
     X = standardize_columns(table.X) if asked.standardize else table.X
     if isinstance(sys.stdin, io.TextIOWrapper):  # an invalid byte is rejected as an answer
         sys.stdin.reconfigure(errors="replace")
@@ -441,14 +446,20 @@ class InterviewSummary:
 
     @property
     def words(self) -> dict[str, int]:
-        """The number of answers of each kind; odd-one-out answers count as one kind, and so do piles."""
+        """The number of answers of each kind; odd-one-out answers count as one kind, and so on."""
         from likewise.active import Answer
 
         words = [
             reply.answer.lower() if isinstance(reply.answer, Answer) else reply.question.kind
             for reply in self.interview.replies
         ]
-        kinds = {**dict.fromkeys(("ab", "ac", "bc", "odd"), "odd one out"), "piles": "sorted"}
+        kinds = {
+            **dict.fromkeys(("ab", "ac", "bc", "odd"), "odd one out"),
+            "piles": "sorted",
+            "placement": "placed",
+            "members": "some odd",
+            "label": "named",
+        }
         counts = Counter(kinds.get(word, word) for word in words)
         return dict(counts.most_common())
 
@@ -480,11 +491,15 @@ class InterviewSummary:
             "clusters": None if self.sizes is None else len(self.sizes),
             "sizes": self.sizes,
             "advice": self.advice,
+            "names": {name: self._get_id(row) for name, row in self.interview.names.items()},
             "contradictions": [str(one) for one in self.interview.contradictions],
             **self._collect_evidence(),
             "wrote": self.files.wrote,
             "next": self.todo,
         }
+
+    def _get_id(self, row: int) -> Any:
+        return row if self.interview.ids is None else self.interview.ids[row]
 
     def _collect_evidence(self) -> dict[str, Any]:
         """Return the error rate and the suspicious answers as plain values; None after an interruption."""

@@ -10,6 +10,7 @@ from likewise.oracles._console import Wish as Wish
 from likewise.oracles._console import describe_suspect as describe_suspect
 from likewise.oracles._console import find_suspects as find_suspects
 from likewise.oracles._given_answers import CallableOracle, LabelOracle, RecordedOracle
+from likewise.oracles._prompts import make_prompt, parse_answer
 from likewise.oracles._simulated import FatigueOracle, LookAlikeOracle, NoisyOracle
 
 __all__ = [
@@ -24,4 +25,6 @@ __all__ = [
     "NoisyOracle",
     "RecordedOracle",
     "make_oracle",
+    "make_prompt",
+    "parse_answer",
 ]

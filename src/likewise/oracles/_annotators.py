@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import cohen_kappa_score
 
-from likewise.active import Answer, Question, Reply
+from likewise.active import Answer, Named, Question, Reply, collect_relations
 from likewise.base import Rule, warn_caller
 from likewise.exceptions import LikewiseWarning, SupervisionError
 from likewise.oracles._dawid_skene import (
@@ -436,7 +436,8 @@ def _collect_statements(
             raise SupervisionError(f"replies must contain Reply objects, got {reply!r}.")
         last.pop((reply.question.key, reply.annotator), None)
         last[reply.question.key, reply.annotator] = reply
-    for reply in last.values():
+    counted = list(last.values())
+    for reply, stated in zip(counted, collect_relations(counted), strict=True):
         who = reply.annotator
         unsure.setdefault(who, 0)
         if reply.question.kind == "triplet" and reply.answer is not Answer.UNSURE:
@@ -447,11 +448,9 @@ def _collect_statements(
             rows = tuple(sorted(reply.question.rows))
             statements["triplet"][rows, who] = WORDS["triplet"].index(Answer.NEITHER)
             continue
-        pile_of = {row: at for at, pile in enumerate(reply.piles) for row in pile}
-        if not pile_of:
-            unsure[who] += 1
-        for i, j in combinations(sorted(pile_of), 2):
-            statements["pair"][(i, j), who] = int(pile_of[i] != pile_of[j])
+        unsure[who] += not stated and not isinstance(reply.answer, Named)
+        for i, j, together in sorted((min(i, j), max(i, j), together) for i, j, together in stated):
+            statements["pair"][(i, j), who] = int(not together)
     return statements, unsure
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.spatial.distance import pdist
 
-from likewise.active import Answer, OddOne, Oracle, Piles, Question
+from likewise.active import AnswerValue, Oracle, Question
 from likewise.base import Rule
 from likewise.exceptions import SupervisionError
 from likewise.oracles._given_answers import LabelOracle, check_argument, read_classes
@@ -83,8 +83,9 @@ class CoarseOracle(Oracle):
         codes = {group: code for code, group in enumerate(dict.fromkeys(self.groups.values()))}
         merged = [codes[group] for group in self.groups.values()]
         self._truth = LabelOracle([merged[code] if code >= 0 else None for code in labels.label_codes])
+        self._truth._classes = [list(codes)[code] for code in self._truth._classes]
 
-    def answer(self, question: Question) -> Answer | OddOne | Piles:
+    def answer(self, question: Question) -> AnswerValue:
         return self._truth.answer(question)
 
 

@@ -10,12 +10,24 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 from typing import Any, TextIO
 
-from likewise.active import Answer, Interview, OddOne, Piles, Question, Reply, Suspect
+from likewise.active import (
+    Answer,
+    AnswerValue,
+    InGroup,
+    Interview,
+    Named,
+    OddOne,
+    Question,
+    Reply,
+    Suspect,
+    Unlike,
+)
 from likewise.exceptions import OracleError, SupervisionError, render
 
 _MOST_WRONG = 20  # after this many invalid lines in a row, input from a pipe is given up
@@ -147,19 +159,25 @@ _LONG = {
     "neither": "0",
     "none": "0",
 }
-_TWO_OF_THREE = {"bc": "1", "ac": "2", "ab": "3"}  # the two that belong together leave out the third
-AnswerValue = Answer | OddOne | Piles
+# Further words for some kinds of questions.
+_WORDS = {
+    "triplet": {"bc": "1", "ac": "2", "ab": "3"},  # the two that belong together leave out the third
+    "placement": {"new": "n"},
+    "members": dict.fromkeys(("y", "yes", "same"), "a"),
+}
+_SEVERAL = "="  # several numbers follow, or a name that is also a key
 
 
 @dataclass(frozen=True)
-class _Form:
+class Form:
     """The text of a kind of question, and the answer and description of each key."""
 
     text: str
     keys: dict[str, tuple[AnswerValue, str]]
+    numbers: str = "that one"  # the meaning of a number
 
     @classmethod
-    def for_question(cls, question: Question) -> _Form:
+    def for_question(cls, question: Question) -> Form:
         rows = question.rows
         unsure = {"u": (Answer.UNSURE, "unsure")}
         keys: dict[str, tuple[AnswerValue, str]]
@@ -176,6 +194,23 @@ class _Form:
             keys["a"] = (Answer.SAME, "all belong together")
             keys["0"] = (Answer.NEITHER, "no single one")
             return cls("Which one is the odd one out?", {**keys, **unsure})
+        if question.kind == "placement":
+            keys = {
+                str(at): (InGroup(row), f"group {at}") for at, row in enumerate(question.references, start=1)
+            }
+            keys["n"] = (Answer.NEW, "new: none of these groups")
+            return cls("Which group does it belong to?", {**keys, **unsure}, "that group")
+        if question.kind == "members":
+            keys = {"a": (Answer.SAME, "all belong to it"), **unsure}
+            return cls("Which do not belong to the group? Type their numbers, then Enter.", keys)
+        if question.kind == "groups":
+            keys = {"y": (Answer.SAME, "yes"), "n": (Answer.DIFFERENT, "no"), **unsure}
+            return cls("Are these two groups the same?", keys)
+        if question.kind == "label":
+            offered = enumerate(_list_names(question), start=1)
+            keys = {str(at): (name, name.name) for at, name in offered}
+            text = "What is it called? Type a name" + " or its number" * bool(keys) + "."
+            return cls(text, {**keys, **unsure}, "that name")
         example = "".join("112"[at % 3] for at in range(len(rows) - 1)) + _ASIDE
         text = f"Which belong together? Type the pile of each in turn, {_ASIDE} to set one aside, as"
         return cls(f"{text} {example}.", {**unsure})
@@ -183,7 +218,8 @@ class _Form:
     def format_keys(self) -> str:
         """Return a short description of the keys."""
         digits = [key for key in self.keys if key.isdecimal() and key != "0"]
-        numbers = [f"{digits[0]}-{digits[-1]} that one"] if digits else []
+        span = f"{digits[0]}-{digits[-1]}" if len(digits) > 1 else "".join(digits)
+        numbers = [f"{span} {self.numbers}"] if digits else []
         words = [
             f"{key} {word.partition(':')[0]}" for key, (_, word) in self.keys.items() if key not in digits
         ]
@@ -194,18 +230,25 @@ class _Form:
 class ConsoleOracle:
     """Asks a person at a terminal, or a program that writes lines to a pipe.
 
-    ======== ==============================================================================
-    question keys
-    ======== ==============================================================================
-    pair     y (yes), n (no)
-    triplet  the number of the odd one; 0 if there is none
-    odd      the number of the odd one; a if all belong together; 0 if there is no single one
-    piles    the pile of each row in turn, such as 1121-2, with - for a row that is set aside
-    any      u (unsure), s (skip), b (back: undo the previous answer), q (quit), ? (help)
-    ======== ==============================================================================
+    ========= ==============================================================================
+    question  keys
+    ========= ==============================================================================
+    pair      y (yes), n (no)
+    triplet   the number of the odd one; 0 if there is none
+    odd       the number of the odd one; a if all belong together; 0 if there is no single one
+    piles     the pile of each row in turn, such as 1121-2, with - for a row that is set aside
+    placement the number of the group; n (new) if it is none of them; = and several numbers if
+              one group is shown more than once
+    members   the numbers of the rows that do not belong to the group; a if all belong to it
+    groups    y (yes), n (no)
+    label     a name, or the number of a name in use; = before a name that is also a key
+    any       u (unsure), s (skip), b (back: undo the previous answer), q (quit), ? (help)
+    ========= ==============================================================================
 
-    At a terminal keys take effect at once, except for trays. Input from a pipe is read by lines and may also
-    contain words: yes, no, unsure, skip, back, quit.
+    At a terminal keys take effect at once, except for trays, names and several numbers, which end with the
+    Enter key. A number that is typed twice is taken back. Groups are shown by their name and their most
+    typical rows. A name that differs from a name in use only in upper and lower case becomes that name. Input
+    from a pipe is read by lines and may also contain words: yes, no, new, unsure, skip, back, quit.
 
     Parameters
     ----------
@@ -291,11 +334,10 @@ class ConsoleOracle:
         Reply or Wish
             The answer, or the request to skip, go back or quit. The end of the input means quit.
         """
-        form = _Form.for_question(question)
+        form = Form.for_question(question)
         if heading:
             self.write_line(heading)
-        for number, row in enumerate(question.rows, start=1):
-            self._print_row(number, str(row) if self.show is None else self.show(row))
+        self._print_question(question)
         start = time.perf_counter()
         n_wrong = 0
         while True:
@@ -303,7 +345,7 @@ class ConsoleOracle:
             if typed is None:
                 self.write_line("" if self._typed.echoes else "quit")
                 return Wish.QUIT
-            parsed = _parse_typed(typed, question, form)
+            parsed = parse_typed(typed, question, form)
             if isinstance(parsed, Wish):
                 self._echo(parsed, question)
                 return parsed
@@ -330,29 +372,58 @@ class ConsoleOracle:
     def _read_next(self, question: Question, prompt: str, *, enter: bool = False) -> str | None:
         """Return the next input; empty lines are ignored, unless `enter` is true."""
         if self._accepts_keys(question):
+            if question.kind in ("placement", "members") and not enter:
+                return self._read_numbers(question, prompt)
             key = self._typed.read_key(lambda: self._write(prompt), enter=enter)
             return key if key is None else key.lower()
         self._write(prompt)
         while (line := self._typed.read_line()) is not None:
-            if (text := line.strip().lower()) or enter:
-                return text
+            text = line.strip()
+            if text or enter:
+                return text if question.kind == "label" and not enter else text.lower()
+        return None
+
+    def _read_numbers(self, question: Question, prompt: str) -> str | None:
+        """Return the next key, or several numbers up to the Enter key; one that is typed twice is removed."""
+        most = len(question.rows) - 1
+        numbers: list[str] = []
+        several = question.kind == "members"
+        key = self._typed.read_key(lambda: self._write(prompt))
+        while key is not None:
+            if key == _SEVERAL:
+                several = True
+                self._write("= ")
+            elif several and key.isdecimal() and 1 <= int(key) <= most:
+                numbers = [one for one in numbers if one != key] if key in numbers else [*numbers, key]
+                self._write(f"{key} " if key in numbers else f"(not {key}) ")
+            elif key == "" and numbers:
+                self._write("= ")
+                return " ".join(numbers)
+            elif key:
+                return key.lower()
+            key = self._typed.read_key(lambda: None, enter=True)
         return None
 
     def _accepts_keys(self, question: Question) -> bool:
-        return self._typed.by_key and question.kind != "piles" and len(question.rows) < 10
+        return self._typed.by_key and question.kind not in ("piles", "label") and len(question.rows) < 10
 
     def _echo(self, word: str, question: Question) -> None:
         # A terminal that reads whole lines shows them itself.
         if self._accepts_keys(question) or not self._typed.echoes:
             self.write_line(word)
 
-    def _print_help(self, question: Question, form: _Form) -> None:
+    def _print_help(self, question: Question, form: Form) -> None:
         if question.reason:
-            shown = {row: number for number, row in enumerate(question.rows, start=1)}
+            first = 0 if question.kind in ("placement", "members") else 1
+            shown = {row: number for number, row in enumerate(question.rows, start=first)}
             words = {"row": "number", "rows": "numbers"}
             self.write_line(f"  Why: {render(question.reason, shown, words=words)}")
         for key, (_, word) in form.keys.items():
             self.write_line(f"  {key}  {word}")
+        if question.kind == "placement":
+            self.write_line(f"  {_SEVERAL}  several groups, such as = 1 3, if one is shown twice")
+        if question.kind == "label":
+            self.write_line(f"  {_SEVERAL}  before a name that is also a key, such as = q")
         if question.kind == "piles":
             self.write_line("  Rows with the same sign belong together. Signs are 1 to 9, a, b and c;")
             self.write_line(f"  {_ASIDE} sets a row aside.")
@@ -390,7 +461,7 @@ class ConsoleOracle:
         bool
             True if there is nothing left to ask, False if the person quit.
         """
-        question = interview.ask()
+        question = _offer_names(interview, interview.ask())
         pointed_out: set[Hashable] = set()
         while question is not None:
             left = "" if interview.left is None else f" of {interview.n_answers + interview.left}"
@@ -417,7 +488,7 @@ class ConsoleOracle:
             again = self._check(interview, pointed_out, after) if check and self._typed.echoes else None
             if isinstance(again, Wish):
                 return interview.finished
-            question = again or interview.ask()
+            question = _offer_names(interview, again or interview.ask())
         return True
 
     def _check(
@@ -468,6 +539,13 @@ class ConsoleOracle:
         )
         for contradiction in interview.contradictions:
             if contradiction.rows not in before:
+                if len(contradiction.rows) == 1:
+                    names = dict.fromkeys(str(one.answer) for one in contradiction.replies)
+                    self.write_line(
+                        f"This contradicts other answers: {name(contradiction.rows[0])} is called "
+                        f"{' and '.join(names)}. b undoes it."
+                    )
+                    continue
                 apart = " ≠ ".join(map(name, contradiction.rows))
                 chain = " = ".join(map(name, contradiction.chain))
                 but = f"but {chain}" if chain else f"but there are {interview.n_clusters} clusters"
@@ -491,9 +569,38 @@ class ConsoleOracle:
         output.write(text.encode(encoding, "replace").decode(encoding))
         output.flush()
 
-    def _print_row(self, number: int, text: str) -> None:
+    def _print_question(self, question: Question) -> None:
+        """Show the rows of a question, and its groups by their names and typical rows."""
+        rows, references = question.rows, question.references
+        if question.kind == "label":
+            others = chain.from_iterable(question.examples)
+            self._print_group("?", tuple(dict.fromkeys((*rows, *others))), None)
+            for number, offered in enumerate(_list_names(question), start=1):
+                self._print_text(str(number), offered.name)
+            return
+        if question.kind == "placement":
+            self._print_row("?", rows[0])
+        for number, (row, examples, name) in enumerate(
+            zip_longest(references, question.examples, question.names), start=1
+        ):
+            self._print_group("=" if question.kind == "members" else str(number), examples or (row,), name)
+        if question.kind not in ("placement", "groups"):
+            for number, row in enumerate(rows[len(references) :], start=1):
+                self._print_row(str(number), row)
+
+    def _print_group(self, sign: str, rows: Sequence[int], name: str | None) -> None:
+        """Show a group: its name, if it has one, and some of its rows."""
+        if name:
+            self._print_text(sign, name)
+        for at, row in enumerate(rows):
+            self._print_row("·" if name or at else sign, row)
+
+    def _print_row(self, sign: str, row: int) -> None:
+        self._print_text(sign, str(row) if self.show is None else self.show(row))
+
+    def _print_text(self, sign: str, text: str) -> None:
         width = self.width or shutil.get_terminal_size().columns
-        first = f"{number:>3}  "
+        first = f"{sign:>3}  "
         lines = [
             line
             for part in text.splitlines()
@@ -501,6 +608,22 @@ class ConsoleOracle:
         ]
         for at, line in enumerate(lines or [""]):
             self.write_line(f"{first if at == 0 else ' ' * len(first)}{line}".rstrip())
+
+
+def _list_names(question: Question) -> list[Named]:
+    """Return the names that a label question offers; those that cannot be typed as a name are left out."""
+    found = []
+    for name in question.names:
+        with suppress(SupervisionError):
+            found.append(Named(name or ""))
+    return found
+
+
+def _offer_names(interview: Interview, question: Question | None) -> Question | None:
+    """Return a label question with the names in use, if it offers none."""
+    if question is None or question.kind != "label" or question.names:
+        return question
+    return replace(question, names=tuple(interview.names))
 
 
 def _strip_controls(text: str) -> str:
@@ -531,8 +654,15 @@ def describe_suspect(interview: Interview, suspect: Suspect) -> str:
     """Return a suspicious answer as text: the question, the answer, and what contradicts it."""
     name = str if interview.ids is None else interview.ids.__getitem__
     reply = suspect.reply
-    if reply.question.kind == "pair":
+    if reply.question.kind in ("pair", "groups"):
         answer = "yes" if reply.answer is Answer.SAME else "no"
+    elif isinstance(reply.answer, InGroup):
+        answer = " = ".join(map(name, reply.answer.references))
+    elif isinstance(reply.answer, Unlike):
+        answer = ", ".join(map(name, reply.answer.rows))
+    elif not reply.piles:
+        words = {"NEW": "a new group", "SAME": "none"}
+        answer = words.get(str(reply.answer), str(reply.answer))
     else:
         answer = " | ".join(" ".join(map(name, pile)) for pile in reply.piles)
     counts = ((len(suspect.against), "other answer"), (len(suspect.rows), "near row"))
@@ -542,14 +672,22 @@ def describe_suspect(interview: Interview, suspect: Suspect) -> str:
     return f"{interview.text(reply.question)} {answer}{because}"
 
 
-def _parse_typed(typed: str, question: Question, form: _Form) -> Wish | tuple[AnswerValue, str] | None:
+def parse_typed(typed: str, question: Question, form: Form) -> Wish | tuple[AnswerValue, str] | None:
     """Return the answer or request that was typed, with its description; None if it is invalid."""
-    words = _LONG | _TWO_OF_THREE if question.kind == "triplet" else _LONG
-    key = words.get(typed, typed)
+    words = _LONG | _WORDS.get(question.kind, {})
+    if question.kind == "label":
+        words = {word: key for word, key in words.items() if key in (*_WISHES, "u")}
+        key = words.get(typed.lower(), typed.lower())
+    else:
+        key = words.get(typed, typed)
     if key in _WISHES:
         return _WISHES[key]
     if key in form.keys:
         return form.keys[key]
+    if question.kind == "label":
+        return None if typed in ("?", "help") else parse_name(typed.removeprefix(_SEVERAL), form)
+    if question.kind in ("placement", "members"):
+        return _parse_numbers(typed.removeprefix(_SEVERAL), question)
     signs = typed.replace(" ", "").replace(",", "")
     if question.kind != "piles" or len(signs) != len(question.rows) or set(signs) - {*_PILES, _ASIDE, "0"}:
         return None
@@ -558,3 +696,34 @@ def _parse_typed(typed: str, question: Question, form: _Form) -> Wish | tuple[An
         if sign not in (_ASIDE, "0"):
             piles.setdefault(sign, []).append(row)
     return question.check_answer(list(piles.values())), signs
+
+
+def parse_name(typed: str, form: Form) -> tuple[AnswerValue, str] | None:
+    """Return the name that was typed, as it is written in other answers; None if it is not a name."""
+    try:
+        name = Named(typed)
+    except SupervisionError:
+        return None
+    for used, _ in form.keys.values():
+        if isinstance(used, Named) and used.name.casefold() == name.name.casefold():
+            name = used
+    return name, name.name
+
+
+def _parse_numbers(typed: str, question: Question) -> tuple[AnswerValue, str] | None:
+    """Return the answer with these numbers of groups or rows; None if they are not numbers of the question.
+
+    Up to nine numbers may be typed without spaces.
+    """
+    others = question.rows[1:]
+    numbers = typed.replace(",", " ").split()
+    if len(others) < 10:
+        numbers = list("".join(numbers))
+    if not numbers or not all(one.isascii() and one.isdecimal() for one in numbers):
+        return None
+    places = [int(one) - 1 for one in numbers]
+    if not all(0 <= at < len(others) for at in places):
+        return None
+    rows = [others[at] for at in places]
+    answer = InGroup(rows) if question.kind == "placement" else Unlike(rows)
+    return answer, ", ".join(numbers)

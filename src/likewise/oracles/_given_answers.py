@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import Any, Literal, get_args
 
-from likewise.active import Answer, OddOne, Oracle, Piles, Question, Reply
+from likewise.active import Answer, AnswerValue, InGroup, Named, OddOne, Oracle, Question, Reply, Unlike
 from likewise.base import Rule
 from likewise.exceptions import OracleError, SupervisionError
 from likewise.supervision import Supervision
@@ -34,7 +35,13 @@ class LabelOracle(Oracle):
     ----------
     y : array-like of shape (n_samples,)
         The class of each row. None and NaN mean unknown; questions about such rows are answered UNSURE. On a
-        tray, such rows are set aside and the others are sorted.
+        tray, such rows are set aside and the others are sorted. The names of groups are the classes as
+        strings.
+
+    Notes
+    -----
+    The oracle knows a group from its reference row. If several groups of a placement are of the class of the
+    row, it chooses all of them.
 
     Examples
     --------
@@ -47,12 +54,24 @@ class LabelOracle(Oracle):
     'AC'
     >>> str(oracle.answer(Question.odd([0, 1, 2]))), str(oracle.answer(Question.piles([0, 1, 2, 3])))
     ('ODD 1', '0 2 | 1')
+    >>> str(oracle.answer(Question.placement(0, [1, 2]))), str(oracle.answer(Question.label(1)))
+    ('IN 2', 'owl')
     """
 
     def __init__(self, y: Any) -> None:
-        self._codes = read_classes(y).label_codes
+        labels = read_classes(y)
+        self._codes = labels.label_codes
+        self._classes: Sequence[Any] = labels.classes
 
-    def answer(self, question: Question) -> Answer | OddOne | Piles:
+    @cached_property
+    def _names(self) -> list[Named]:
+        """The name of each class; if two are equal as strings, such as 1 and "1", they are numbered."""
+        names = [Named(str(name)) for name in self._classes]
+        if len(set(names)) < len(names):
+            names = [Named(f"{name} ({code})") for code, name in enumerate(names)]
+        return names
+
+    def answer(self, question: Question) -> AnswerValue:
         if max(question.rows) >= len(self._codes):
             raise SupervisionError(
                 f"the question contains row {max(question.rows)}, but the oracle knows the classes of "
@@ -66,9 +85,17 @@ class LabelOracle(Oracle):
             return question.check_answer(list(piles.values()))
         if unknown:
             return Answer.UNSURE
+        first = int(self._codes[question.rows[0]])
+        if question.kind == "label":
+            return self._names[first]
+        if question.kind == "placement":
+            alike = [row for row in question.references if self._codes[row] == first]
+            return InGroup(alike) if alike else Answer.NEW
+        if question.kind == "members":
+            return question.check_answer(Unlike(r for r in question.rows if self._codes[r] != first))
         if len(piles) == 1 and question.kind != "triplet":
             return Answer.SAME
-        if question.kind == "pair":
+        if question.kind in ("pair", "groups"):
             return Answer.DIFFERENT
         alone = [rows[0] for rows in piles.values() if len(rows) == 1]
         if len(piles) != 2 or len(alone) != 1:
@@ -107,7 +134,7 @@ class RecordedOracle(Oracle):
                 raise SupervisionError(f"replies must contain Reply objects, got {reply!r}.")
             self._replies[reply.question.key] = reply
 
-    def answer(self, question: Question) -> Answer | OddOne | Piles:
+    def answer(self, question: Question) -> AnswerValue:
         reply = self._replies.get(question.key)
         if reply is not None:
             return reply.to(question)
@@ -167,7 +194,7 @@ class CallableOracle(Oracle):
         self.budget = budget
         self.n_calls = 0
 
-    def answer(self, question: Question) -> Answer | OddOne | Piles | Reply:
+    def answer(self, question: Question) -> AnswerValue | Reply:
         problem: Exception | None = None
         tries = 0
         while tries <= self.retries:

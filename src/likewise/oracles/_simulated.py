@@ -11,7 +11,18 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array
 
-from likewise.active import Answer, OddOne, Oracle, Piles, Question, Reply
+from likewise.active import (
+    Answer,
+    AnswerValue,
+    InGroup,
+    Named,
+    OddOne,
+    Oracle,
+    Piles,
+    Question,
+    Reply,
+    Unlike,
+)
 from likewise.base import Rule, check_no_times
 from likewise.exceptions import SupervisionError
 from likewise.oracles._given_answers import LabelOracle, check_argument
@@ -26,7 +37,8 @@ Pairs = Sequence[tuple[int, int]]
 PROBABILITY = Rule("a number from 0 to 1", lambda v: Rule.real(0).holds(v) and bool(v <= 1))
 _N_PAIRS = 10_000  # number of sampled pairs that distances are ranked against
 _LARGEST_CHANCE = 0.95  # maximum probability of an error on a look-alike pair
-_STREAMS = {"odd": (1,), "piles": (2,)}  # other random streams than for a triplet of the same rows
+# Other random streams than for a pair or a triplet of the same rows.
+_STREAMS = {"odd": (1,), "piles": (2,), "placement": (3,), "members": (4,), "groups": (5,), "label": (6,)}
 
 
 def check_rows(owner: str, X: Any, n_samples: int) -> FloatArray:
@@ -51,6 +63,10 @@ class ErringOracle(Oracle):
     The rows of a tray are moved one by one. The weight of another pile is the mean error probability of the
     row with the rows of that pile; the weight of a new pile is the mean over the other rows of its own pile.
 
+    Each row of a question about members is misjudged with the error probability of its pair with the
+    reference row, independently of the others. A wrong placement is another group or NEW. A wrong name is
+    that of another class; its weight is the error probability of the row with the first row of that class.
+
     Errors depend on the seed and the rows of the question only.
     """
 
@@ -64,7 +80,7 @@ class ErringOracle(Oracle):
     def _compute_chance(self, question: Question, pairs: Pairs) -> float:
         """Return the mean probability that these pairs of rows are misjudged."""
 
-    def answer(self, question: Question) -> Answer | OddOne | Piles:
+    def answer(self, question: Question) -> AnswerValue:
         # Draw for the rows in ascending order, then translate to the order of the question.
         rows = question.key[1]
         ordered = Question(question.kind, rows)
@@ -74,19 +90,58 @@ class ErringOracle(Oracle):
         rng = np.random.default_rng([self.random_state, len(rows), *rows, *_STREAMS.get(question.kind, ())])
         return Reply(ordered, self._draw(ordered, true, rng)).to(question)
 
-    def _draw(
-        self, question: Question, true: Answer | OddOne | Piles, rng: np.random.Generator
-    ) -> Answer | OddOne | Piles:
+    def _draw(self, question: Question, true: AnswerValue, rng: np.random.Generator) -> AnswerValue:
         if isinstance(true, Piles):
             return self._sort(question, true, rng)
-        wrong = [answer for answer in _list_answers(question) if answer != true]
+        if question.kind == "members":
+            return self._judge_members(question, rng)
+        wrong = self._list_wrong(question, true)
+        if not wrong:
+            return true
         chance, shares = _normalize([self._weigh(question, answer) for answer in wrong])
         place = draw_index([1 - chance, *(chance * share / sum(shares) for share in shares)], rng.random())
         return [true, *wrong][place]
 
-    def _weigh(self, question: Question, answer: Answer | OddOne) -> float:
+    def _list_wrong(self, question: Question, true: AnswerValue) -> list[AnswerValue]:
+        """Return the wrong answers that may be drawn."""
+        answers: Sequence[AnswerValue]
+        if question.kind in ("pair", "groups"):
+            answers = [Answer.SAME, Answer.DIFFERENT]
+        elif question.kind == "triplet":
+            answers = [Answer.AB, Answer.AC, Answer.BC, Answer.NEITHER]
+        elif question.kind == "placement":
+            right = true.references if isinstance(true, InGroup) else ()
+            answers = [*(InGroup(row) for row in question.references if row not in right), Answer.NEW]
+        elif question.kind == "label":
+            answers = self._truth._names
+        else:
+            answers = [OddOne(row) for row in question.rows]
+        return [answer for answer in answers if answer != true]
+
+    def _judge_members(self, question: Question, rng: np.random.Generator) -> AnswerValue:
+        """Compare each row with the reference row; each has its own probability of an error."""
+        first, *others = question.rows
+        odd = [
+            row
+            for row, draw in zip(others, rng.random(len(others)).tolist(), strict=True)
+            if (self._codes[row] != self._codes[first])
+            != (draw < self._compute_chance(question, [(first, row)]))
+        ]
+        return question.check_answer(Unlike(odd))
+
+    def _weigh(self, question: Question, answer: AnswerValue) -> float:
         """Return the weight of a wrong answer."""
         rows = question.rows
+        if isinstance(answer, Named):
+            other = int(np.argmax(self._codes == self._truth._names.index(answer)))
+            return self._compute_chance(question, [(rows[0], other)])
+        if question.kind == "placement":
+            misjudged = [
+                (i, j)
+                for i, j, together in Reply(question, answer).relations
+                if together != (self._codes[i] == self._codes[j])
+            ]
+            return self._compute_chance(question, misjudged)
         piles = Reply(question, answer).piles
         readings = [piles] if piles else [(rows,), tuple((row,) for row in rows)]
         return max(self._compute_chance(question, self._find_misjudged(reading)) for reading in readings)
@@ -122,14 +177,6 @@ class ErringOracle(Oracle):
         return Piles(tuple(tuple(pile) for pile in sorted_rows.values()))
 
 
-def _list_answers(question: Question) -> list[Answer | OddOne]:
-    if question.kind == "pair":
-        return [Answer.SAME, Answer.DIFFERENT]
-    if question.kind == "triplet":
-        return [Answer.AB, Answer.AC, Answer.BC, Answer.NEITHER]
-    return [OddOne(row) for row in question.rows]
-
-
 def _normalize(weights: list[float]) -> tuple[float, list[float]]:
     """Return the largest weight, and all weights divided by it."""
     largest = max(weights)
@@ -156,11 +203,12 @@ class NoisyOracle(ErringOracle):
     rate : float, default=0.1
         The probability of a wrong answer. A wrong answer to a triplet is any of the three others. A wrong
         answer to the odd one out names another row. On a tray, each row moves with this probability to
-        another pile or to a new one.
+        another pile or to a new one. Of a question about members, each row is misjudged with this
+        probability. A wrong placement is any other group or NEW, and a wrong name that of any other class.
     table : mapping of answer to mapping of answer to probability, optional
         The probability of each given answer (inner mapping) for each true answer (outer mapping); replaces
         `rate`. True answers that are absent are given correctly. AB, AC and BC refer to the three rows in
-        ascending order. A table covers pairs and triplets; other questions raise an error.
+        ascending order. A table covers pairs, triplets and two groups; other questions raise an error.
     random_state : int, default=0
         Seed of the errors.
 
@@ -191,12 +239,10 @@ class NoisyOracle(ErringOracle):
     def _compute_chance(self, question: Question, pairs: Pairs) -> float:
         return self.rate
 
-    def _draw(
-        self, question: Question, true: Answer | OddOne | Piles, rng: np.random.Generator
-    ) -> Answer | OddOne | Piles:
+    def _draw(self, question: Question, true: AnswerValue, rng: np.random.Generator) -> AnswerValue:
         if self.table is None:
             return super()._draw(question, true, rng)
-        if question.kind not in ("pair", "triplet"):
+        if question.kind not in ("pair", "triplet", "groups"):
             raise SupervisionError(
                 f"the table has the errors of words such as SAME, but “{question.text}” is not answered with "
                 "a word. Use rate instead of table, or ask pairs and triplets."
@@ -293,7 +339,7 @@ class FatigueOracle(ErringOracle):
         progress = min(1.0, self.n_answered / (self.n_questions - 1))
         return (1 - progress) * self.rate + progress * self.final_rate
 
-    def answer(self, question: Question) -> Answer | OddOne | Piles:
+    def answer(self, question: Question) -> AnswerValue:
         self._truth.answer(question)  # raises an error if a row does not exist, before the question counts
         self._rates.setdefault(question.key, self.current_rate)
         return super().answer(question)

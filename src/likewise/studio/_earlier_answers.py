@@ -9,7 +9,7 @@ import json
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import combinations, product
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from likewise._event_log import find_undone
 from likewise._words import format_count
-from likewise.active import Question
+from likewise.active import Named, Question, Reply, collect_relations, saved_interview
 from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.studio._stored_events import UNCOUNTED
 from likewise.studio.exports import unescape_formula
@@ -400,9 +400,10 @@ def _convert_hints(hints: Supervision, ids: RowIds, path: str) -> PastAnswers:
 
 
 def read_interview(path: Path, ids: RowIds) -> PastAnswers:
-    """Read the answers of an interview that still count; trays become the pairs that they imply."""
-    from likewise.active import saved_interview
+    """Read the answers of an interview that still count.
 
+    Trays and questions about groups become the pairs that they state, and names also name the groups.
+    """
     content = saved_interview.read(path).content
     rows = content.get("data", {}).get("rows") if isinstance(content.get("data"), dict) else None
     problems = Problems(str(path), ", event ", shown=MOST_SHOWN, end=NOT_IMPORTED)
@@ -423,21 +424,29 @@ def read_interview(path: Path, ids: RowIds) -> PastAnswers:
         if isinstance(entry, dict) and entry.get("event") == "undo" and isinstance(entry.get("of"), int)
     }
     undone = find_undone(undos)
-    n_silent = 0
+    replies: list[tuple[int, Reply]] = []
     for number, entry in enumerate(history):
         try:
             if not isinstance(entry, dict):
                 raise ValueError(f"expected an object; got {entry!r}.")
             if entry.get("event") != "answer" or number in undone:
                 continue
-            new_answers = _convert_entry(entry, ids, number)
-            n_silent += not new_answers
-            earlier.answers += new_answers
+            replies.append((number, _read_entry(entry, ids)))
         except (LikewiseError, ValueError, KeyError, TypeError, IndexError) as error:
             problems.add(number, f"{json.dumps(entry, ensure_ascii=False)[:200]} cannot be read: {error}")
     problems.settle()
+    n_silent = 0
+    related = collect_relations([reply for _, reply in replies])
+    for (number, reply), relations in zip(replies, related, strict=True):
+        if isinstance(reply.answer, Named):
+            earlier.names.append((ids[reply.question.rows[0]], reply.answer.name))
+        new_answers = _convert_reply(reply, relations, ids, number)
+        n_silent += not new_answers and not isinstance(reply.answer, Named)
+        earlier.answers += new_answers
     if n_silent:
-        earlier.notes.append(f"Left out: {format_count(n_silent, 'answer')} about trays without a link.")
+        trays = all(reply.question.kind in ("pair", "triplet", "odd", "piles") for _, reply in replies)
+        about = " about trays" if trays else ""
+        earlier.notes.append(f"Left out: {format_count(n_silent, 'answer')}{about} without a link.")
     given = content.get("hints")
     if given:
         hints = saved_interview.SavedInterview(str(path), content).restore_hints(ids)
@@ -446,22 +455,32 @@ def read_interview(path: Path, ids: RowIds) -> PastAnswers:
     return check_limits(earlier, path)
 
 
-def _convert_entry(entry: Mapping[str, Any], ids: RowIds, number: int) -> list[PastAnswer]:
-    from likewise.active import Reply, saved_interview
-
+def _read_entry(entry: Mapping[str, Any], ids: RowIds) -> Reply:
+    """Return the reply of an event of an interview; names are checked."""
     named: RowIds | None = ids if "items" in entry else None
     rows = saved_interview._get_rows(entry["items" if named is not None else "rows"], named)
     who = {name: entry.get(name) for name in ("annotator", "time", "seconds")}
     if any(row >= len(ids) for row in rows if isinstance(row, int)):
         raise ValueError(f"there is no row {max(rows)}; the rows are 0 to {len(ids) - 1}.")
     reply = Reply(Question(entry["kind"], rows), saved_interview._answer_of(entry["answer"], named), **who)
-    name = None if reply.annotator is None else check_name(reply.annotator)
-    more = {"annotator": name, "seconds": reply.seconds, "time": reply.time, "line": number}
+    if isinstance(reply.answer, Named):
+        check_name(reply.answer.name)
+    return reply if reply.annotator is None else replace(reply, annotator=check_name(reply.annotator))
+
+
+def _convert_reply(
+    reply: Reply, relations: Iterable[tuple[int, int, bool]], ids: RowIds, number: int
+) -> list[PastAnswer]:
+    """Return a reply as pairs and triplets, for which the studio has pages."""
+    more = {"annotator": reply.annotator, "seconds": reply.seconds, "time": reply.time, "line": number}
     question = reply.question
     if question.kind in ("pair", "triplet"):
         # A pair may have been shown in the other order; its meaning is the same.
         items = tuple(ids[row] for row in question.rows)
         return [PastAnswer(question.kind, items, str(reply.answer), **more)]  # type: ignore[arg-type]
+    if not reply.piles:
+        words = {True: "SAME", False: "DIFFERENT"}
+        return [PastAnswer("pair", (ids[i], ids[j]), words[same], **more) for i, j, same in relations]  # type: ignore[arg-type]
     piles = [[ids[row] for row in pile] for pile in reply.piles]
     found = [PastAnswer("pair", (pile[0], other), "SAME", **more) for pile in piles for other in pile[1:]]  # type: ignore[arg-type]
     for one, other in combinations(piles, 2):

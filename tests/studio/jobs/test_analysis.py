@@ -193,6 +193,15 @@ def test_the_budget_ends_it():
     assert not made.compute_progress().worth_asking
 
 
+def test_the_studio_asks_and_reads_only_what_it_has_pages_for():
+    for strategy in (None, "default"):  # whatever kinds the default strategy of an interview may ask
+        assert analysis(strategy=strategy)._get_interview().strategy.name == "regions"
+    body = {"kind": "placement", "items": ids(3), "answer": "NEW", "source": "question"}
+    made = analysis([StoredEvent(1, "k1", "answer", 1, "2026-03-09T12:00:00+00:00", body)])
+    assert made.ignored == {1: "Event 1 is ignored: the studio has no page for 'placement' questions."}
+    assert len(made.make_picture().links) == 0
+
+
 def test_unreadable_events_are_ignored_with_a_reason():
     log = Log()
     log.answer((0, 99), "SAME")

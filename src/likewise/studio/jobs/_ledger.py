@@ -123,6 +123,8 @@ class Ledger:
         )
 
     def _make_question(self, body: Mapping[str, Any]) -> Question:
+        if body["kind"] in ("placement", "members", "groups", "label"):
+            raise ValueError(f"the studio has no page for {body['kind']!r} questions")
         rows = tuple(self.row_of[item] for item in body["items"])
         return Question(body["kind"], rows, body.get("score"), self._read_reason(body))
 

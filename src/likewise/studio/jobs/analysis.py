@@ -16,6 +16,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from likewise.active import Interview, Key, Pool, Question, check_rows
+from likewise.active.strategies import DEFAULT
 from likewise.studio.items import ItemFile
 from likewise.studio.jobs._ledger import CountedReplies, Ledger, SettledReplies, compute_agreement, settle
 from likewise.studio.jobs._progress import ChangeCurve, KeptLabels, advise
@@ -39,7 +40,9 @@ _LARGE = 20_000
 _FIRST_POOL = Pool(size=2_000, sample=2_000)
 _FIRST_QUESTIONS = 48  # enough questions to ask until the fit to all rows is done
 _POOL: Pool | Literal["auto"] = "auto"  # of all other questions and pictures
-_STRATEGIES = {"pairs": None, "triplets": "triplets", "both": "both"}
+# The studio has pages for pairs and triplets, so it does not use the default strategy of an interview, which
+# may ask other kinds of questions.
+_STRATEGIES = {"pairs": "regions", "triplets": "triplets", "both": "both"}
 
 
 @contextmanager
@@ -184,7 +187,9 @@ class ProjectAnalysis:
                 self.X,
                 n_clusters=min(max(k or 2, 2), len(self.X)),
                 discover=asked.discover or k is None,
-                strategy=asked.strategy or _STRATEGIES[asked.ask],
+                strategy=_STRATEGIES["pairs"]
+                if asked.strategy == DEFAULT
+                else asked.strategy or _STRATEGIES[asked.ask],
                 random_state=asked.seed,
                 budget=asked.budget,
                 pool=_FIRST_POOL if self.rough else _POOL,
@@ -361,14 +366,9 @@ class ProjectAnalysis:
         """Return each answered pair of rows once; a pair with both answers counts as SAME."""
         relations: dict[tuple[int, int], int] = {}
         for reply in self._settle().replies:
-            for at, pile in enumerate(reply.piles):
-                for i in pile:
-                    for j in pile:
-                        if i < j:
-                            relations[i, j] = 1
-                    for other in reply.piles[at + 1 :]:
-                        for j in other:
-                            relations.setdefault((min(i, j), max(i, j)), 0)
+            for i, j, together in reply.relations:
+                pair = (min(i, j), max(i, j))
+                relations[pair] = max(relations.get(pair, 0), int(together))
         links = [(i, j, together) for (i, j), together in relations.items()]
         return np.array(links, dtype=np.int32).reshape(-1, 3)
 
