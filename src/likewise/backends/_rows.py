@@ -87,10 +87,11 @@ def get_scratch(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 @lru_cache(maxsize=16)
 def get_ones(n: int) -> np.ndarray:
-    """Return a read-only array of n ones."""
-    found = np.ones(n)
-    found.flags.writeable = False
-    return found
+    """Return a shared array of n ones, which must not be changed.
+
+    It is not marked as read-only: numba would compile each kernel again for read-only weights.
+    """
+    return np.ones(n)
 
 
 # ---------------------------------------------------------------------- rows
