@@ -478,7 +478,9 @@ def compute_scatter(
 
     `second` is the second moment of all rows; second moments per cluster are in `stats`.
     """
-    counts = stats.counts
+    counts, total = stats.counts, np.array([stats.counts.sum()])
+    if second.ndim == 2 and not per_cluster:
+        return (second - (centers.T * counts) @ centers)[None], total
     if second.ndim == 1:
         squares = counts[:, None] * np.square(centers)
     else:
@@ -486,7 +488,7 @@ def compute_scatter(
     if per_cluster:
         assert stats.second is not None
         return stats.second - squares, counts
-    return (second - squares.sum(axis=0))[None], np.array([counts.sum()])
+    return (second - squares.sum(axis=0))[None], total
 
 
 def compute_inverse_metric(scatter: np.ndarray, mass: np.ndarray, scale: np.ndarray, floor: float) -> Metric:
