@@ -39,6 +39,7 @@ MODELS = [
     COPKMeans(4, **FAST),
     SeededKMeans(5, **FAST),
     ConstrainedKMeans(5, **FAST),
+    MPCKMeans(4, n_components=2, **FAST),
 ]
 CUTS = {
     "unequal and empty chunks": (1, 129, 0, 7, 103),
@@ -60,7 +61,7 @@ def assert_same(ours, theirs, rtol=0.0):
 @pytest.mark.parametrize(
     ("model", "dtype"),
     # tests/kmeans/test_blocks.py sends and loses the work of each of MODELS; here it goes over the network.
-    [(MODELS[0], "f4"), *((MODELS[i], "f8") for i in (3, 4, 6, 8))],
+    [(MODELS[0], "f4"), *((MODELS[i], "f8") for i in (3, 4, 6, 8, 9))],
     ids=lambda value: str(value).replace("\n", ""),
 )
 def test_chunks_of_whole_blocks_equal_the_array_bit_for_bit(client, monkeypatch, model, dtype):
@@ -74,7 +75,7 @@ def test_chunks_of_whole_blocks_equal_the_array_bit_for_bit(client, monkeypatch,
 
 
 @pytest.mark.parametrize("cut", CUTS)
-@pytest.mark.parametrize("model", [MODELS[0], MODELS[3]], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("model", [MODELS[0], MODELS[3], MODELS[9]], ids=str)
 def test_any_chunks_give_the_same_clusters(client, model, cut):
     X, y = some_rows()
     hints = hints_for(model, y)
@@ -166,12 +167,13 @@ def test_dataframes_integers_booleans_and_chunks_of_unknown_size(client):
         assert_same(clone(model).fit(da.from_array(small, chunks=(90, 4))), whole, rtol=1e-9)
 
 
-def test_predict_transform_and_score_in_memory_and_on_dask(client):
+@pytest.mark.parametrize("model", [MODELS[2], MODELS[9]], ids=str)
+def test_predict_transform_and_score_in_memory_and_on_dask(client, model):
     X, y = some_rows(np.float32)
     hints = hints_for(None, y)
     rows = da.from_array(X, chunks=(100, 4))
-    model = MPCKMeans(4, **FAST).fit(rows, supervision=hints)
-    whole = MPCKMeans(4, **FAST).fit(X, supervision=hints)
+    whole = clone(model).fit(X, supervision=hints)
+    model = clone(model).fit(rows, supervision=hints)
     for new in (X[:50], rows[:150]):
         found = model.predict(new), model.transform(new)
         assert all(isinstance(one, da.Array) == isinstance(new, da.Array) for one in found)

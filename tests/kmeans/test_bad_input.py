@@ -59,6 +59,8 @@ def test_hints_for_other_rows_are_refused():
         ({"must_weight": 0}, "must_weight must be a number above 0"),
         ({"cannot_weight": np.inf}, "cannot_weight"),
         ({"regularization": 0}, "regularization"),
+        ({"n_components": 0}, "n_components must be one of 'auto', None or an integer of at least 1, got 0"),
+        ({"n_components": "all"}, "got 'all'"),
         ({"init": "random"}, r"init must be one of 'auto', 'hints', 'k-means\+\+'"),
         ({"init": np.zeros((2, 4))}, r"init must be finite and of shape \(3, 4\), got shape \(2, 4\)"),
         ({"init": {"a": 1}}, "init is not an array of numbers"),

@@ -33,6 +33,7 @@ MODELS = [
     PCKMeans(4, random_state=0),
     PCKMeans(4, init="k-means++", n_init=2, random_state=0),
     MPCKMeans(4, random_state=0),
+    MPCKMeans(4, n_components=2, random_state=0),
     MPCKMeans(4, metric="diagonal", per_cluster=True, random_state=0),
     MPCKMeans(4, per_cluster=True, random_state=0),
     MKMeans(4, random_state=0),
@@ -101,14 +102,15 @@ def test_weights_are_divided_with_the_rows(cut):
     X, y = some_rows()
     weight = np.random.default_rng(2).uniform(0, 2, N)
     hints = hints_for(PCKMeans(), y)
-    for model in (PCKMeans(4, random_state=3), MPCKMeans(4, random_state=3)):
+    models = [PCKMeans(4), MPCKMeans(4), MPCKMeans(4, n_components=2)]
+    for model in (model.set_params(random_state=3) for model in models):
         whole = clone(model).fit(X, supervision=hints, sample_weight=weight)
         rows = ArrayRows(X, slices(CUTS[cut]))
         assert_same(clone(model).fit(rows, supervision=hints, sample_weight=weight), whole, rtol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("model", [*MODELS[:4], LABELLED[1]], ids=lambda m: str(m).replace("\n", ""))
+@pytest.mark.parametrize("model", [*MODELS[:5], LABELLED[1]], ids=lambda m: str(m).replace("\n", ""))
 def test_files_give_the_same_bits_as_the_array(tmp_path, monkeypatch, dtype, model):
     monkeypatch.setattr("likewise.backends._rows.BLOCK_ROWS", 64)  # several blocks, the same for all
     X, y = some_rows(dtype)

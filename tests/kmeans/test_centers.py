@@ -1,5 +1,7 @@
 """`cluster_centers_` are the means of the clusters that a fit returns, whether or not it converged."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
@@ -22,6 +24,7 @@ SEEDS = Supervision.from_labels(np.where(np.arange(150) < 20, y, -1), missing=-1
     [
         (PCKMeans, LINKS),
         (MPCKMeans, LINKS),
+        (partial(MPCKMeans, n_components=2), LINKS),
         (MKMeans, LINKS),
         (COPKMeans, LINKS),
         (SeededKMeans, SEEDS),

@@ -28,11 +28,12 @@ from likewise._seeding import (
     is_clearly_better,
     reduce_rows,
 )
-from likewise.backends import Block, Rows, as_rows, draw_rows, get_n_threads
+from likewise.backends import Block, Rows, as_rows, draw_rows, get_n_threads, pass_through
 from likewise.base import FitProgress, HintedClusterer, Rule
 from likewise.evaluation import Satisfaction
 from likewise.kmeans._loop import (
     NO_ROWS,
+    ClusterStats,
     HintedPlacement,
     HintedRowPlacer,
     KMeansFit,
@@ -42,6 +43,7 @@ from likewise.kmeans._loop import (
     alternate,
     compute_mean_squared_distance,
     compute_means,
+    label_block,
     sum_rows,
 )
 from likewise.supervision import Supervision
@@ -145,6 +147,37 @@ class AssignedRows:
         return np.full(len(self.rows), -1)
 
 
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """The coordinates of rows in a few directions, in which they are clustered.
+
+    Attributes
+    ----------
+    middle : ndarray of shape (d,)
+        The vector that is subtracted from the rows first.
+    directions : ndarray of shape (d, p)
+        The directions, which are orthonormal, as columns.
+    """
+
+    middle: np.ndarray
+    directions: np.ndarray
+
+    def project(self, X: np.ndarray) -> np.ndarray:
+        """Return the coordinates of rows from which `middle` is already subtracted."""
+        return X @ self.directions.astype(X.dtype, copy=False)
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Return the coordinates of rows."""
+        return self.project(X - self.middle.astype(X.dtype, copy=False))
+
+    def sum_by_cluster(self, fit: KMeansFit, block: Block) -> ClusterStats:
+        """Return the sums of each cluster in all columns; `middle` is already subtracted from the rows."""
+        Z = np.empty((len(block), self.directions.shape[1]), dtype=block.X.dtype)
+        pass_through(block.X, (self.project,), Z)  # as `Rows.transform` does, so that the labels are equal
+        labels = label_block(fit.centers, fit.metric, fit.fixed, replace(block, X=Z))
+        return ClusterStats.from_labels(block.X, labels, block.weight, len(fit.centers))
+
+
 class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClusterer):
     """Base class of the k-means family: k-means in which hints decide the clusters of the hinted rows.
 
@@ -229,6 +262,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     _hints_assign: ClassVar[bool] = True  # whether hints decide the clusters of the hinted rows
     # How many of the first starts take their centres from the hints; None for all, by the labels.
     _n_hinted_starts: ClassVar[int | None] = 1
+    _projection: Projection | None = None  # None if rows are clustered in all columns
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": Rule.integer(1),
         "init": Rule.either(Rule.choice("hints", "k-means++"), IS_ARRAY),
@@ -312,6 +346,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """Return the metric that the must-links suggest, or None if no metric is learned."""
         return None
 
+    def _make_projection(self, X: Rows, middle: np.ndarray) -> Projection | None:
+        """Return the projection of the rows, from which `middle` is already subtracted, or None."""
+        return None
+
     def _draw_seeds(self, hinted: HintedSubset, draws: Rows, rng: Any) -> np.ndarray:
         """Return the starting centres that the hints suggest; the remaining ones are drawn from `draws`."""
         return draw_seeds_from_closure(
@@ -369,6 +407,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         if not rows.is_sparse:
             middle = (rows.sum(partial(sum_rows, "rows", NO_ROWS)) / rows.total_weight).astype(rows.dtype)
             rows = rows.transform(partial(np.add, -middle))  # distances lose fewer digits around the origin
+        centered, projection = rows, self._make_projection(rows, middle)
+        self._projection = projection
+        if projection is not None:
+            rows = rows.transform(projection.project, projection.directions.shape[1])
         hinted = HintedSubset.from_data(rows, hinted_rows, few, closure)
         plan = self._plan(rows, hinted, self._make_hinted_rows(rows, hinted, rng), middle, rng)
         unlinked = None
@@ -403,6 +445,9 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         )
         # If the fit has not converged, these differ from the centres that rows were assigned to.
         means = compute_means(best.stats, best.centers)
+        if projection is not None:  # an empty cluster keeps its centre, in all columns
+            sums = centered.sum(partial(projection.sum_by_cluster, best))
+            means = compute_means(sums, means @ projection.directions.T)
         centers = ((means if order is None else means[order]) + middle) / self._row_unit
         self.cluster_centers_ = centers.astype(middle.dtype)
         if progress is not None:
@@ -485,8 +530,9 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """
         plain = Metric(np.ones((1, X.shape[1])))
         if not isinstance(self.init, str):
-            given = self._check_init_array(self.init, (self.n_clusters, X.shape[1]))
-            return [Start(given * self._row_unit - middle, plain)]
+            given = self._check_init_array(self.init, (self.n_clusters, len(middle)))
+            given = given * self._row_unit - middle
+            return [Start(given if self._projection is None else self._projection.project(given), plain)]
         suggested = self._suggest_metric(X, hinted)
         n_starts, n_hinted = self.n_init, self._n_hinted_starts
         if n_hinted is None:  # if each cluster is a class, nothing is drawn
@@ -517,7 +563,9 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
     def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, hinted: HintedSubset) -> None:
         self.labels_ = labels
-        self._assigned_to = (fit.centers + middle).astype(middle.dtype)
+        self._assigned_to = fit.centers
+        if self._projection is None:
+            self._assigned_to = (fit.centers + middle).astype(middle.dtype)
         self.n_iter_ = fit.n_iter
         self.objective_ = fit.objective
         self._keep_metric(fit.metric)
@@ -540,6 +588,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         check_is_fitted(self)
         rows = self._check_rows(X, reset=False)
         rows.threads = get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
+        if self._projection is not None:
+            rows = rows.transform(self._projection.apply, self._projection.directions.shape[1])
         return rows, self._metric, np.asarray(self._assigned_to, dtype=np.float64)
 
     def predict(self, X: MatrixLike) -> Any:

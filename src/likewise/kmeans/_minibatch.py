@@ -722,6 +722,9 @@ class MiniBatchMPCKMeans(BatchFitMixin, MPCKMeans):
     A batch of b rows costs as much as an iteration of :class:`MPCKMeans` on b rows, plus O(d^3) for a full
     metric, k times as much with a metric per cluster.
 
+    The metric is learned in all columns. With more than 128 columns project the rows first, as in
+    ``make_pipeline(PCA(64), MiniBatchMPCKMeans(...))``; :class:`MPCKMeans` does so by itself.
+
     Examples
     --------
     Two features; people group by the first, which has the smaller spread.
@@ -773,6 +776,7 @@ class MiniBatchMPCKMeans(BatchFitMixin, MPCKMeans):
             must_weight=must_weight,
             cannot_weight=cannot_weight,
             regularization=regularization,
+            n_components=None,
             init=init,
             n_init=n_init,
             max_iter=max_iter,

@@ -29,6 +29,9 @@ where ||x||^2_A = x' A x. Three steps alternate (`alternate` in ``_loop.py``):
 
 The equation numbers are those of this file, not of the paper. Every pair of rows in a link group counts as a
 link.
+
+With very many columns, x_i stands for the coordinates of row i in the principal directions of the rows
+(`MPCKMeans._make_projection`).
 """
 
 from __future__ import annotations
@@ -41,12 +44,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
+from scipy.linalg import eigh
 from sklearn.utils.extmath import row_norms
 
 from likewise._seeding import ComponentCentroids, HintedSubset
 from likewise.backends import Block, Rows, as_rows
 from likewise.base import Rule
-from likewise.kmeans._base import IS_ARRAY, KMeansFamily
+from likewise.kmeans._base import IS_ARRAY, KMeansFamily, Projection
 from likewise.kmeans._loop import (
     NO_ROWS,
     ClusterStats,
@@ -62,6 +66,12 @@ if TYPE_CHECKING:
     from likewise._typing import RandomStateLike
 
 MetricKind = Literal["full", "diagonal"]
+
+# With n_components="auto", a full metric is learned in this many directions if there are more columns.
+_MANY_COLUMNS = 128
+_N_DIRECTIONS = 64
+# Directions with less variance than this, relative to the first, contain rounding errors only.
+_LEAST_VARIANCE = 1e-12
 
 # Limits of the local search over the labels of linked rows.
 _MAX_ROUNDS = 20
@@ -137,6 +147,10 @@ class MPCKMeans(SoftLinks):
     regularization : float, default=0.01
         Lower bound on the eigenvalues of a scatter matrix, relative to their mean, with columns scaled to
         unit variance.
+    n_components : int, "auto" or None, default="auto"
+        Cluster the rows, and learn a full metric, in this many principal directions of the rows: those with
+        the largest variance. None, or at least as many as columns, uses all columns. "auto" uses 64
+        directions if X has more than 128 columns and the metric is full, else all columns, see Notes.
     init : {"auto", "hints", "k-means++"} or array of shape (n_clusters, n_features), default="auto"
         Starting centres. With "hints" the first start uses the centroids of the must-link components,
         selected by a weighted farthest-first traversal, and the others are k-means++ draws. "auto" also
@@ -168,7 +182,11 @@ class MPCKMeans(SoftLinks):
     metrics_ : ndarray
         The learned metric: (d,) or (d, d) if shared, (k, d) or (k, d, d) if each cluster has its own. If all
         values of X are below 1e-77 (float32: 3e-10), it is the metric of X multiplied by a power of two,
-        because the metric of X itself would overflow.
+        because the metric of X itself would overflow. If the metric was learned in p directions, it has
+        rank p.
+    directions_ : ndarray of shape (p, n_features) or None
+        The orthonormal directions in which the rows were clustered, one per row; None if all columns were
+        used. There may be fewer than `n_components`, since directions without variance are left out.
     violations_ : likewise.evaluation.Satisfaction
         The stated links that the labels satisfy and violate.
     objective_ : float
@@ -182,6 +200,13 @@ class MPCKMeans(SoftLinks):
     with a full metric per cluster; plus O(k d) per hinted row and O(k) per link. The assignment and centre
     steps never raise the objective. The metric step may raise it, because :math:`D_h` depends on the metric;
     the best state found is returned.
+
+    A full metric has about d^2 / 2 parameters. With hundreds of columns it adapts to the rows of each
+    cluster: with 1,000 links, clusters of sentence embeddings (384 columns) were poorer than with the
+    Euclidean metric. In the 64 leading principal directions they were not, and a fit is faster. Groups that
+    differ only in directions of small variance are lost; ``n_components=None`` keeps all columns. Columns
+    in very different units should be standardised first. Distances, the objective and `score` then refer to
+    these directions; `cluster_centers_` and `metrics_` to the original columns.
 
     Few links can lead the starts to a poorer optimum than no links. With ``init="auto"`` the fit without
     links and with the same `random_state` is therefore continued with the links. Another start replaces it
@@ -207,6 +232,7 @@ class MPCKMeans(SoftLinks):
     """
 
     metrics_: np.ndarray
+    directions_: np.ndarray | None
 
     _n_hinted_starts: ClassVar[int | None] = 2  # one with each initial metric
     _sparse_rows = "dense blocks"  # a metric makes rows dense
@@ -217,6 +243,7 @@ class MPCKMeans(SoftLinks):
         "init": Rule.either(Rule.choice("auto", "hints", "k-means++"), IS_ARRAY),
         "per_cluster": Rule.choice(True, False),
         "regularization": Rule.real(0, strict=True),
+        "n_components": Rule.either(Rule.choice("auto", None), Rule.integer(1)),
     }
 
     def __init__(
@@ -228,6 +255,7 @@ class MPCKMeans(SoftLinks):
         must_weight: float = 1.0,
         cannot_weight: float = 1.0,
         regularization: float = 0.01,
+        n_components: int | Literal["auto"] | None = "auto",
         init: Any = "auto",
         n_init: int = 5,
         max_iter: int = 300,
@@ -246,6 +274,7 @@ class MPCKMeans(SoftLinks):
         )
         self.metric = metric
         self.per_cluster = per_cluster
+        self.n_components = n_components
         self.must_weight = must_weight
         self.cannot_weight = cannot_weight
         self.regularization = regularization
@@ -254,6 +283,27 @@ class MPCKMeans(SoftLinks):
         # A learned metric determines the scale of its distances: equations (2) and (3).
         must, cannot = self.must_weight * self._weight_unit, self.cannot_weight * self._weight_unit
         return Penalty(must, cannot, alpha=0.0, beta=1.0, reach=None)
+
+    def _make_projection(self, X: Rows, middle: np.ndarray) -> Projection | None:
+        """Return the projection to the principal directions of the rows, or None to keep all columns."""
+        d, n_components, is_full = X.shape[1], self.n_components, self.metric == "full"
+        if n_components == "auto":
+            n_components = _N_DIRECTIONS if is_full and d > _MANY_COLUMNS else None
+        if n_components is not None and not is_full:
+            raise ValueError(
+                f"{type(self).__name__}: n_components={n_components} needs a full metric, but "
+                f"metric={self.metric!r}: it has one weight per column of X. Pass metric='full', or "
+                "n_components=None to learn these weights."
+            )
+        if n_components is None or n_components >= d:
+            return None
+        covariance = X.sum(partial(sum_rows, "products", NO_ROWS)) / X.total_weight
+        values, vectors = eigh(covariance, subset_by_index=[d - n_components, d - 1])
+        n_kept = max(1, int(np.count_nonzero(values > _LEAST_VARIANCE * values[-1])))
+        vectors = vectors[:, : -n_kept - 1 : -1]  # in decreasing order of variance
+        # The sign of an eigenvector is arbitrary: its largest entry is positive.
+        largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
+        return Projection(middle, np.ascontiguousarray(vectors * np.sign(largest), dtype=X.dtype))
 
     def _make_learning(self, hinted: HintedRowPlacer | None) -> MetricLearning:
         linked = hinted if isinstance(hinted, LinkedRows) else None
@@ -286,6 +336,10 @@ class MPCKMeans(SoftLinks):
         self._metric, A = metric, metric.A
         if self.metric == "full" and metric.diagonal:  # still Euclidean: no metric was fitted
             A = np.stack([np.diag(a) for a in A])
+        self.directions_ = None
+        if self._projection is not None:
+            self.directions_ = self._projection.directions.T
+            A = np.stack([self.directions_.T @ a @ self.directions_ for a in A])
         self.metrics_ = np.resize(A, (self.n_clusters, *A.shape[1:])) if self.per_cluster else A[0]
 
 
@@ -478,7 +532,9 @@ def compute_scatter(
 
     `second` is the second moment of all rows; second moments per cluster are in `stats`.
     """
-    counts = stats.counts
+    counts, total = stats.counts, np.array([stats.counts.sum()])
+    if second.ndim == 2 and not per_cluster:
+        return (second - (centers.T * counts) @ centers)[None], total
     if second.ndim == 1:
         squares = counts[:, None] * np.square(centers)
     else:
@@ -486,7 +542,7 @@ def compute_scatter(
     if per_cluster:
         assert stats.second is not None
         return stats.second - squares, counts
-    return (second - squares.sum(axis=0))[None], np.array([counts.sum()])
+    return (second - squares.sum(axis=0))[None], total
 
 
 def compute_inverse_metric(scatter: np.ndarray, mass: np.ndarray, scale: np.ndarray, floor: float) -> Metric:

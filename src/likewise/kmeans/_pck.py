@@ -146,6 +146,10 @@ class MKMeans(MPCKMeans):
     regularization : float, default=0.01
         Lower bound on the eigenvalues of a scatter matrix, relative to their mean, with columns scaled to
         unit variance.
+    n_components : int, "auto" or None, default="auto"
+        Cluster the rows, and learn a full metric, in this many principal directions of the rows. None uses
+        all columns. "auto" uses 64 directions if X has more than 128 columns and the metric is full, else all
+        columns; see :class:`MPCKMeans`.
     init : {"auto", "hints", "k-means++"} or array of shape (n_clusters, n_features), default="auto"
         Starting centres. All named options draw the starts by k-means++. An array gives the only start.
     n_init : int, default=5
@@ -170,7 +174,11 @@ class MKMeans(MPCKMeans):
     metrics_ : ndarray
         The learned metric: (d,) or (d, d) if shared, (k, d) or (k, d, d) if each cluster has its own. If all
         values of X are below 1e-77 (float32: 3e-10), it is the metric of X multiplied by a power of two,
-        because the metric of X itself would overflow.
+        because the metric of X itself would overflow. If the metric was learned in p directions, it has
+        rank p.
+    directions_ : ndarray of shape (p, n_features) or None
+        The orthonormal directions in which the rows were clustered, one per row; None if all columns were
+        used.
     violations_ : likewise.evaluation.Satisfaction
         The stated links that the labels satisfy and violate.
     objective_ : float
