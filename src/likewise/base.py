@@ -157,9 +157,9 @@ class Rule:
         )
 
 
-def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
-    """Raise a ValueError if a parameter of an estimator breaks its rule."""
-    for name, rule in rules.items():
+def check_parameters(estimator: Any, rules: Mapping[str, Rule] | None = None) -> None:
+    """Raise a ValueError if a parameter of an estimator breaks its rule, by default in `parameter_rules`."""
+    for name, rule in (estimator.parameter_rules if rules is None else rules).items():
         value = getattr(estimator, name)
         if not rule.holds(value):
             raise ValueError(f"{type(estimator).__name__}: {name} must be {rule.expected}, got {value!r}.")
@@ -380,8 +380,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     _largest_squares: float = 0.0  # a bound on the sum of the squares of all differences from a row
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"supervision": True}
 
-    def _check_parameters(self) -> None:
-        check_parameters(self, self.parameter_rules)
+    _check_parameters: ClassVar[Callable[..., None]] = check_parameters
 
     def _check_X(self, X: Any, *, reset: bool) -> np.ndarray:
         """Validate the rows: finite, two-dimensional. float32 is kept; other types become float64."""
