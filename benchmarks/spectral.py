@@ -317,7 +317,7 @@ def compare_graphs(folder, quick):
     rows = []
     for n in (5000,) if quick else (10_000, 50_000):
         kinds = ((8, "clouds"), (64, "clouds"), (64, "one cloud"))
-        for dimensions, spread in kinds[:1] if quick else kinds:  # each compiles pynndescent, about 40 s
+        for dimensions, spread in kinds[:1] if quick else kinds:
             rng = np.random.default_rng(0)
             X = rng.normal(size=(n, dimensions))
             if spread == "clouds":  # low-dimensional, embedded in many dimensions

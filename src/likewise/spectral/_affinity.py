@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from likewise.backends.neighbors import Search, find_near_rows
+from likewise.backends.neighbors import EXACT_ROWS, Search, compute_recall, find_near_rows, is_exact
 
 Affinity = Literal["local", "rbf", "neighbors", "precomputed"]
 
@@ -48,15 +48,18 @@ class Graph:
     degrees: np.ndarray  # (n_samples,) the row sums; 1 for a row without neighbours, to allow division
     # (n_samples,) the scale of each row; equal for all rows unless the affinity is "local"
     scales: np.ndarray
+    recall: float = 1.0  # the share of the true neighbours of a sample of rows that the search found
 
     @classmethod
-    def from_weights(cls, weights: Any, scales: np.ndarray | None = None, added: Any = 0.0) -> Graph:
+    def from_weights(
+        cls, weights: Any, scales: np.ndarray | None = None, added: Any = 0.0, recall: float = 1.0
+    ) -> Graph:
         """Build from symmetric weights; `added` is added to the row sums to obtain the degrees."""
         degrees = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel() + added
         alone = degrees <= 0
         if scales is None:
             scales = np.ones(len(degrees))
-        return cls(weights, np.where(alone, 1.0, degrees), scales)
+        return cls(weights, np.where(alone, 1.0, degrees), scales, recall)
 
     @property
     def n_samples(self) -> int:
@@ -83,6 +86,7 @@ def build_graph(X: np.ndarray, recipe: Recipe, *, random_state: int = 0) -> Grap
     distances, neighbors = find_near_rows(
         X, _get_n_candidates(recipe, n_neighbors, len(X) - 1), recipe.search, random_state
     )
+    recall = 1.0 if is_exact(X.shape[0], X.shape[1], recipe.search) else compute_recall(X, neighbors)
     scales = _compute_scales(distances, recipe, len(X))
     values = _compute_similarity(distances, scales, scales, neighbors, recipe)
     values, neighbors = _select_most_similar(values, neighbors, n_neighbors)
@@ -92,7 +96,7 @@ def build_graph(X: np.ndarray, recipe: Recipe, *, random_state: int = 0) -> Grap
     half = csr_array((values, (rows, columns)), shape=(len(X), len(X)))
     # An edge is kept in full if either row has the other as a neighbour, so no row loses a neighbour.
     weights = half + half.T if recipe.affinity == "neighbors" else half.maximum(half.T)
-    return Graph.from_weights(csr_array(weights), scales)
+    return Graph.from_weights(csr_array(weights), scales, recall=recall)
 
 
 def check_given_graph(given: Any, *, self_loops: bool = False) -> Graph:
@@ -116,7 +120,7 @@ def with_self_loops(graph: Graph) -> Graph:
     if issparse(weights):
         rows = np.arange(graph.n_samples)
         loops = csr_array((np.ones(len(rows)), (rows, rows)), shape=weights.shape)
-        return Graph.from_weights(csr_array(weights + loops), graph.scales)
+        return Graph.from_weights(csr_array(weights + loops), graph.scales, recall=graph.recall)
     looped = weights.copy()
     np.fill_diagonal(looped, 1.0)
     return Graph.from_weights(looped, graph.scales)
@@ -127,9 +131,12 @@ def _get_n_candidates(recipe: Recipe, n_neighbors: int, most: int) -> int:
 
     With local scales the nearest rows need not be the most similar: rows in sparse regions have large scales.
     Choosing among three times as many rows prevents rows in dense regions from becoming everybody's
-    neighbours.
+    neighbours. With many rows, at most twenty more are compared, since the search is the slowest step.
     """
-    return min(max(3 * n_neighbors, LOCAL_NEIGHBOR) if recipe.affinity == "local" else n_neighbors, most)
+    if recipe.affinity != "local":
+        return min(n_neighbors, most)
+    wanted = 3 * n_neighbors if most <= EXACT_ROWS else min(3 * n_neighbors, n_neighbors + 20)
+    return min(max(wanted, LOCAL_NEIGHBOR), most)
 
 
 def _compute_similarity(

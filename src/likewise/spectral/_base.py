@@ -81,8 +81,9 @@ _GRAPH = """affinity : {"local", "rbf", "neighbors", "precomputed"}, default="lo
     scale : "median", "mean" or float, default="median"
         The scale of "rbf": a number, or the median or mean distance of the pairs in the graph.
     neighbor_search : {"auto", "exact", "approximate"}, default="auto"
-        How neighbours are found. "auto" is exact for up to 40,000 rows; for more rows it uses pynndescent if
-        it is installed (its first search in a process takes about 40 seconds longer, to compile)."""
+        How neighbours are found. "auto" is exact for up to 40,000 rows or fewer than 8 columns, else
+        "approximate": each row is compared with the rows of its nearest cells of k-means. See
+        `neighbor_recall_` for the share of the neighbours that it finds."""
 _EMBEDDING = """as_links : bool, default=False
         Whether bags, labels and triplets are first converted to the links that they imply.
     row_normalize : bool, default=True
@@ -109,6 +110,8 @@ _FITTED = """labels_ : ndarray of shape (n_samples,)
         The eigenvalues of the embedding, largest first.
     affinity_matrix_ : ndarray or csr_array of shape (n_samples, n_samples)
         The similarities of the rows without hints; the diagonal is 0 unless there are self-loops.
+    neighbor_recall_ : float
+        The share of the true neighbours of a sample of rows that the search found; 1 if it is exact.
     n_iter_ : int
         Number of iterations; 1 if the eigenvectors are computed once."""
 
@@ -130,6 +133,7 @@ class SpectralFamily(HintedClusterer):
     embedding_: np.ndarray
     eigenvalues_: np.ndarray
     affinity_matrix_: Any
+    neighbor_recall_: float
     n_iter_: int
     violations_: Satisfaction
 
@@ -250,6 +254,7 @@ class SpectralFamily(HintedClusterer):
         self.embedding_ = found.rows
         self.eigenvalues_ = found.eigen.values
         self.affinity_matrix_ = last.graph.weights
+        self.neighbor_recall_ = last.graph.recall
         self.n_iter_ = found.n_rounds
         if "links" in self.supported_hints:
             self.violations_ = link_satisfaction(self.labels_, hints.select_kinds("links"))

@@ -16,6 +16,7 @@ from likewise.base import HintedClusterer, Rule
 from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.spectral._affinity import Recipe, build_graph, compute_similarities
 from likewise.spectral._base import warn_equal_rows
+from likewise.spectral._block_products import LARGE_GRAPH
 from likewise.spectral._classes import PreparedRows, PropagatedClasses, Smoother, propagate_classes
 from likewise.spectral._gaussian_metric import HintedMixtureRows, LearnedMetric, MixtureSpace, learn_metric
 from likewise.spectral._link_evidence import (
@@ -85,8 +86,8 @@ class PropagationClustering(HintedClusterer):
         :math:`\gamma`, the weight of the initial clusters relative to the neighbours of a row; above 0 and
         below 1.
     neighbor_search : {"cells", "exact", "approximate"}, default="cells"
-        How neighbours are found. "cells" is exact for up to 40,000 rows and searches cell by cell for more;
-        "approximate" uses pynndescent.
+        How neighbours are found. "approximate" compares each row with the rows of its nearest cells of
+        k-means; "cells" does so for more than 40,000 rows of 8 or more columns and is exact otherwise.
     n_init : int, default=5
         Number of starts of k-means.
     error_rate : float or "learn", default=0.0
@@ -120,6 +121,8 @@ class PropagationClustering(HintedClusterer):
         The mixtures and their weights, if any were learned.
     violations_ : likewise.evaluation.Satisfaction
         The links that the labels satisfy and violate.
+    neighbor_recall_ : float
+        The share of the true neighbours of a sample of rows that the search found; 1 if it is exact.
     n_iter_ : int
         Number of propagations along the graph: one, and one more for each new class.
     n_features_in_ : int
@@ -149,6 +152,7 @@ class PropagationClustering(HintedClusterer):
 
     n_features_in_: int
     n_iter_: int
+    neighbor_recall_: float
     cluster_proba_: np.ndarray
 
     labels_: np.ndarray
@@ -242,6 +246,7 @@ class PropagationClustering(HintedClusterer):
         propagated = self._propagate_certain(hints) if certain else self._propagate_uncertain(hints)
         self.propagation_ = propagated
         self.n_iter_ = propagated.n_passes
+        self.neighbor_recall_ = self._ready.graph.recall
         self.cluster_proba_ = propagated.cluster_shares
         self.labels_ = self.cluster_proba_.argmax(axis=1)
         self._hints = hints
@@ -414,6 +419,11 @@ class PropagationClustering(HintedClusterer):
             start = {"init": centers, "n_init": 1}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # `fit` warns about equal rows
+            if len(X) > LARGE_GRAPH and "init" not in start and self.n_init > 1:
+                # The best start is chosen on a sample.
+                some = np.random.default_rng(seeds[0]).choice(len(X), LARGE_GRAPH // 2, replace=False)
+                best = KMeans(self.n_clusters, random_state=seeds[0], **start).fit(X[np.sort(some)])
+                start = {"init": best.cluster_centers_, "n_init": 1}
             found = KMeans(self.n_clusters, random_state=seeds[0], **start).fit(X)
         first = np.unique(found.labels_, return_inverse=True)[1]
         n_first = int(first.max()) + 1
