@@ -4,11 +4,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
+from sklearn.metrics import adjusted_rand_score
 
-from likewise.spectral import PropagationClustering, _classes
+from likewise.spectral import (
+    BagSpectralClustering,
+    ConstrainedKernelKMeans,
+    PropagationClustering,
+    SpectralLearning,
+    _classes,
+    _eigen,
+)
 from likewise.spectral._affinity import Graph
 from likewise.spectral._block_products import GraphBlocks
 from likewise.spectral._classes import Smoother
+from likewise.spectral._operator import SpectralOperator
 from likewise.supervision import sample_links
 
 
@@ -75,3 +84,32 @@ def test_labels_are_those_of_the_precise_solution(monkeypatch, error_rate):
     precise = model.fit(X, supervision=hints).labels_
     monkeypatch.setattr(_classes, "LARGE_GRAPH", 100)
     assert (model.fit(X, supervision=hints).labels_ == precise).mean() > 0.995
+
+
+@pytest.mark.parametrize("method", [SpectralLearning, ConstrainedKernelKMeans, BagSpectralClustering])
+@pytest.mark.parametrize("overlap", [1.0, 3.0])
+def test_clusters_of_large_graphs_are_those_of_the_precise_eigenvectors(monkeypatch, method, overlap):
+    y = np.arange(900) % 3
+    X = 6.0 / overlap * np.eye(3)[y] + np.random.default_rng(0).normal(size=(900, 3))
+    hints = sample_links(y, 40, random_state=0)
+    model = method(3, n_neighbors=10, tol=1e-9, n_init=1, random_state=0)
+    precise = model.fit(X, supervision=hints)
+    values, labels = precise.eigenvalues_, precise.labels_
+    monkeypatch.setattr(_eigen, "LARGE_GRAPH", 100)
+    found = model.set_params(tol=1e-5).fit(X, supervision=hints)
+    assert_allclose(found.eigenvalues_, values, rtol=1e-4)
+    assert adjusted_rand_score(found.labels_, labels) > 0.99
+
+
+def test_eigenvectors_are_found_if_single_precision_does_not_converge(monkeypatch):
+    weights = make_graph(400)
+    wanted = np.linalg.eigvalsh(weights)[:-6:-1]
+    tried = []
+    first = _eigen._from_single_precision
+    monkeypatch.setattr(_eigen, "LARGE_GRAPH", 100)
+    monkeypatch.setattr(_eigen, "_SINGLE_RESTARTS", 1)
+    monkeypatch.setattr(_eigen, "_from_single_precision", lambda *args: tried.append(first(*args)))
+    operator = SpectralOperator(csr_array(weights))
+    found = _eigen.compute_leading_eigenvectors(operator, 5, solver="arpack", rng=np.random.default_rng(0))
+    assert tried[0] is None
+    assert_allclose(found.values, wanted, rtol=1e-6)

@@ -31,6 +31,7 @@ from likewise.spectral._affinity import (
     compute_similarities,
     with_self_loops,
 )
+from likewise.spectral._block_products import LARGE_GRAPH
 from likewise.spectral._eigen import Eigen, compute_leading_eigenvectors
 from likewise.spectral._operator import SpectralOperator
 from likewise.spectral._pair_constraints import (
@@ -501,14 +502,26 @@ def round_by_kmeans(
     rows: np.ndarray, k: int, n_init: int, rng: Any, labels: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the clusters of the rows by k-means, starting from `labels` or from `n_init` random starts."""
-    start: dict[str, Any] = {"n_init": n_init}
-    if labels is not None:
-        start = {"n_init": 1, "init": compute_cluster_means(rows, labels, k)}
-    with warnings.catch_warnings():
-        # The estimator has its own warning about fewer distinct rows than clusters.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        found: np.ndarray = KMeans(k, random_state=rng, **start).fit(rows).labels_
+    start = None if labels is None else compute_cluster_means(rows, labels, k)
+    found: np.ndarray = fit_kmeans(rows, k, n_init, rng, start).labels_
     return found
+
+
+def fit_kmeans(rows: np.ndarray, k: int, n_init: int, rng: Any, start: np.ndarray | None = None) -> KMeans:
+    """Fit k-means from the centres `start`, or from `n_init` random starts.
+
+    With many rows, the best of these is chosen on a sample.
+    """
+    with warnings.catch_warnings():
+        # Estimators have their own warning about fewer distinct rows than clusters.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if start is None and len(rows) > LARGE_GRAPH and n_init > 1:
+            rng = check_random_state(rng)
+            some = np.sort(rng.choice(len(rows), max(LARGE_GRAPH // 2, k), replace=False))
+            start = KMeans(k, n_init=n_init, random_state=rng).fit(rows[some]).cluster_centers_
+        if start is not None:
+            return KMeans(k, n_init=1, init=start, random_state=rng).fit(rows)
+        return KMeans(k, n_init=n_init, random_state=rng).fit(rows)
 
 
 def round_by_rotation(rows: np.ndarray, rng: Any, *, max_iter: int = 100) -> np.ndarray:

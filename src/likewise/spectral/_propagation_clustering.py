@@ -6,7 +6,6 @@ import warnings
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,8 +14,7 @@ from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 from likewise.base import HintedClusterer, Rule
 from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.spectral._affinity import Recipe, build_graph, compute_similarities
-from likewise.spectral._base import warn_equal_rows
-from likewise.spectral._block_products import LARGE_GRAPH
+from likewise.spectral._base import fit_kmeans, warn_equal_rows
 from likewise.spectral._classes import PreparedRows, PropagatedClasses, Smoother, propagate_classes
 from likewise.spectral._gaussian_metric import HintedMixtureRows, LearnedMetric, MixtureSpace, learn_metric
 from likewise.spectral._link_evidence import (
@@ -413,18 +411,10 @@ class PropagationClustering(HintedClusterer):
     def _prepare(self, X: np.ndarray, key: tuple[Any, ...]) -> PreparedRows:
         """Build the graph and the initial clusters, and smooth these along the graph."""
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=3)
-        start: dict[str, Any] = {"n_init": self.n_init}
         centers = self._initial_centers
-        if centers is not None and centers.shape == (self.n_clusters, X.shape[1]):
-            start = {"init": centers, "n_init": 1}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # `fit` warns about equal rows
-            if len(X) > LARGE_GRAPH and "init" not in start and self.n_init > 1:
-                # The best start is chosen on a sample.
-                some = np.random.default_rng(seeds[0]).choice(len(X), LARGE_GRAPH // 2, replace=False)
-                best = KMeans(self.n_clusters, random_state=seeds[0], **start).fit(X[np.sort(some)])
-                start = {"init": best.cluster_centers_, "n_init": 1}
-            found = KMeans(self.n_clusters, random_state=seeds[0], **start).fit(X)
+        if centers is not None and centers.shape != (self.n_clusters, X.shape[1]):
+            centers = None
+        found = fit_kmeans(X, self.n_clusters, self.n_init, seeds[0], centers)
         first = np.unique(found.labels_, return_inverse=True)[1]
         n_first = int(first.max()) + 1
         means = np.stack([X[first == c].mean(axis=0) for c in range(n_first)])
