@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
@@ -30,8 +31,11 @@ def find_near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> 
     """Return the distances and row numbers of the k nearest other rows of each row, nearest first.
 
     "auto" and "cells" are exact for up to 40,000 rows or fewer than 8 columns, where a KD-tree is fast.
-    Otherwise they use :func:`find_near_rows_by_cells`, as "approximate" always does.
+    Otherwise they use :func:`find_near_rows_by_cells`, as "approximate" always does. Sparse rows are always
+    searched exactly.
     """
+    if issparse(X):
+        return _find_sparse(X, k)
     if is_exact(X.shape[0], X.shape[1], search):
         return _find_exact(X, k)
     from likewise.kernels.near_rows import compute_distances
@@ -48,6 +52,22 @@ def _find_exact(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         return find_near_rows_by_blocks(X, k)
     found = NearestNeighbors(n_neighbors=k).fit(X).kneighbors()  # without X, a row is not its own neighbour
     return found[0].astype(np.float64), found[1]
+
+
+def _find_sparse(X: csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find the nearest of sparse rows by products, and compute their distances from differences."""
+    n = X.shape[0]
+    search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(X)
+    distances, neighbors = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
+    for lo in range(0, n, _BLOCK):
+        rows = np.arange(lo, min(lo + _BLOCK, n))
+        _, near = _drop_self(rows, *search.kneighbors(X[rows]))
+        steps = X[np.repeat(rows, k)] - X[near.ravel()]
+        away = np.sqrt(np.asarray(steps.multiply(steps).sum(axis=1), dtype=np.float64)).reshape(near.shape)
+        order = np.lexsort((near, away), axis=1)
+        distances[rows] = np.take_along_axis(away, order, axis=1)
+        neighbors[rows] = np.take_along_axis(near, order, axis=1)
+    return distances, neighbors
 
 
 def _find_others(

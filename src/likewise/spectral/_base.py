@@ -119,9 +119,11 @@ _FITTED = """labels_ : ndarray of shape (n_samples,)
 
 def warn_equal_rows(estimator: Any, X: np.ndarray) -> None:
     """Warn if all rows are equal, so the features carry no information."""
-    if len(X) > 1 and (X[0] == X).all():
+    n = X.shape[0]
+    equal = not (X[np.zeros(n, dtype=np.intp)] != X).nnz if issparse(X) else (X[0] == X).all()
+    if n > 1 and equal:
         warn_caller(
-            f"{type(estimator).__name__}: all {len(X)} rows of X are equal, so only hints can separate them, "
+            f"{type(estimator).__name__}: all {n} rows of X are equal, so only hints can separate them, "
             "and rows without hints are assigned arbitrarily. Check how X was computed.",
             ConvergenceWarning,
         )
@@ -167,6 +169,7 @@ class SpectralFamily(HintedClusterer):
         "warm_start": Rule.choice(False, True),
     }
 
+    _sparse_rows = "sparse"
     # Whether links implied by bags are derived from label sets; listing all pairs could take too long.
     _reads_label_sets: ClassVar[bool] = False
 
@@ -218,9 +221,10 @@ class SpectralFamily(HintedClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples)
-            The rows. With ``affinity="precomputed"`` their similarities: symmetric, non-negative, dense or
-            sparse. The diagonal is ignored unless there are self-loops.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples)
+            The rows; sparse rows give the same clusters as dense ones. With ``affinity="precomputed"`` their
+            similarities: symmetric, non-negative, dense or sparse. The diagonal is ignored unless there are
+            self-loops.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
@@ -438,7 +442,7 @@ class SpectralFamily(HintedClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples_fit)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples_fit)
             New rows; with ``affinity="precomputed"``, their similarities to the rows of the fit.
 
         Returns
@@ -453,7 +457,7 @@ class SpectralFamily(HintedClusterer):
         graph, recipe = self._last.graph, self._last.recipe
         # With a graph of all pairs each new row has n_samples similarities, so rows are processed in blocks.
         whole = recipe.get_n_neighbors(graph.n_samples) is not None
-        blocks = gen_batches(len(X), len(X) if whole else max(_BLOCK // graph.n_samples, 1))
+        blocks = gen_batches(X.shape[0], X.shape[0] if whole else max(_BLOCK // graph.n_samples, 1))
         return np.concatenate(
             [self._predict_similar(compute_similarities(X[rows], self._X, graph, recipe)) for rows in blocks]
         )
@@ -479,7 +483,6 @@ class SpectralFamily(HintedClusterer):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.affinity == "precomputed"
-        tags.input_tags.sparse = self.affinity == "precomputed"
         return tags
 
 
@@ -515,9 +518,9 @@ def fit_kmeans(rows: np.ndarray, k: int, n_init: int, rng: Any, start: np.ndarra
     with warnings.catch_warnings():
         # Estimators have their own warning about fewer distinct rows than clusters.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        if start is None and len(rows) > LARGE_GRAPH and n_init > 1:
+        if start is None and rows.shape[0] > LARGE_GRAPH and n_init > 1:
             rng = check_random_state(rng)
-            some = np.sort(rng.choice(len(rows), max(LARGE_GRAPH // 2, k), replace=False))
+            some = np.sort(rng.choice(rows.shape[0], max(LARGE_GRAPH // 2, k), replace=False))
             start = KMeans(k, n_init=n_init, random_state=rng).fit(rows[some]).cluster_centers_
         if start is not None:
             return KMeans(k, n_init=1, init=start, random_state=rng).fit(rows)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, diags_array, issparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import LinearOperator, cg
 
@@ -50,6 +50,15 @@ class PreparedRows:
     smoothed: np.ndarray  # (n_samples, n_first) the initial clusters as shares, smoothed along the graph
     medoids: np.ndarray  # (n_first,) the row nearest to the mean of each initial cluster
     space: MixtureSpace | None  # the rows prepared for mixtures, if a metric is learned
+
+    def has_rows(self, X: Any) -> bool:
+        """Return True if these are the rows X."""
+        if self.X is X:
+            return True
+        if issparse(X) or issparse(self.X):
+            same = issparse(X) and issparse(self.X) and X.shape == self.X.shape
+            return bool(same and not (X != self.X).nnz)
+        return np.array_equal(self.X, X)
 
 
 @dataclass(frozen=True, eq=False)
