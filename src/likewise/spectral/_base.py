@@ -20,9 +20,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from likewise._compat import check_random_state, with_callbacks
 from likewise._seeding import find_least_violating
 from likewise._typing import ArrayLike, MatrixLike
+from likewise.backends.neighbors import estimate_search_seconds
 from likewise.base import FitProgress, HintedClusterer, Rule, warn_caller
 from likewise.evaluation import Satisfaction, link_satisfaction
-from likewise.exceptions import InconsistentSupervisionWarning, LikewiseWarning
+from likewise.exceptions import InconsistentSupervisionWarning, LikewiseWarning, LongFitWarning
 from likewise.spectral._affinity import (
     Graph,
     Recipe,
@@ -44,6 +45,7 @@ from likewise.supervision import Closure, Supervision
 
 # Coordinates with a smaller eigenvalue, relative to the largest, would only add noise for new rows.
 _LEAST_VALUE = 1e-3
+_LONG = 60.0  # seconds of a fit that is announced beforehand
 _BLOCK = 1 << 22  # maximum number of similarities of new rows in memory
 
 
@@ -129,6 +131,19 @@ def warn_equal_rows(estimator: Any, X: np.ndarray) -> None:
         )
 
 
+def warn_if_long(estimator: Any, seconds: float, suggestion: str) -> None:
+    """Warn before a fit that is expected to take more than a minute."""
+    if seconds > _LONG:
+        minutes = max(round(seconds / 60), 1)
+        warn_caller(
+            LongFitWarning(
+                f"{{estimator}}: this fit will take about {minutes} minute(s) on one core.",
+                suggestion,
+                estimator=type(estimator).__name__,
+            )
+        )
+
+
 class SpectralFamily(HintedClusterer):
     """Base class of the spectral family. A member defines how hints change the matrix of the graph."""
 
@@ -170,6 +185,7 @@ class SpectralFamily(HintedClusterer):
     }
 
     _sparse_rows = "sparse"
+    _seconds_per_row: ClassVar[float] = 3e-5  # of a fit with ten clusters, without the search for neighbours
     # Whether links implied by bags are derived from label sets; listing all pairs could take too long.
     _reads_label_sets: ClassVar[bool] = False
 
@@ -241,6 +257,7 @@ class SpectralFamily(HintedClusterer):
         progress.begin(1)
         if self.affinity != "precomputed":
             warn_equal_rows(self, X)
+        self._warn_if_long(X)
         last = self._get_graph(X, rng.randint(2**31 - 1))
         try:
             found = self._cluster(last.graph, hints, rng, last.partition if self.warm_start else None)
@@ -273,6 +290,16 @@ class SpectralFamily(HintedClusterer):
             )
         progress.finish()
         return self
+
+    def _warn_if_long(self, X: Any) -> None:
+        """Warn if the search for neighbours and the rest, by its measured speed, take more than a minute."""
+        n, seconds = X.shape[0], self._seconds_per_row * X.shape[0]
+        if self.affinity != "precomputed" and self._make_recipe(n).get_n_neighbors(n) is not None:
+            search = self._make_recipe(n).search
+            seconds += estimate_search_seconds(n, X.shape[1], search, is_sparse=issparse(X))
+        warn_if_long(
+            self, seconds, "Fit a sample of the rows and predict the others, or use PropagationClustering."
+        )
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         if self.affinity != "precomputed":
