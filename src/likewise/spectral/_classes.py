@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -372,6 +373,12 @@ class Smoother:
         self._place = np.argsort(self._order)
         self._normal = csr_array(normal[self._order][:, self._order])
         self._influence: dict[int, np.ndarray] = {}
+
+    def with_gamma(self, gamma: float) -> Smoother:
+        """Return a smoother of the same graph with another gamma."""
+        other = copy.copy(self)
+        other.gamma, other._influence = gamma, {}
+        return other
 
     @property
     def n_samples(self) -> int:

@@ -438,14 +438,15 @@ class PropagationClustering(HintedClusterer):
             near = ((X - means[first]) ** 2).sum(axis=1)
         order = np.lexsort((near, first))
         graph = build_graph(X, self._make_recipe(X.shape[0]), random_state=int(seeds[1]))
+        smoother = Smoother(graph, self.restart)
         return PreparedRows(
             key=key,
             X=X,
             graph=graph,
-            smoother=Smoother(graph, self.restart),
+            smoother=smoother,
             centers=found.cluster_centers_,
             first=first,
-            smoothed=Smoother(graph, _FIRST_RESTART).smooth(np.eye(n_first)[first]),
+            smoothed=smoother.with_gamma(_FIRST_RESTART).smooth(np.eye(n_first)[first]),
             medoids=order[np.searchsorted(first[order], np.arange(n_first))],
             space=MixtureSpace(X, self.n_clusters, int(seeds[2])) if self.learn_metric else None,
         )
