@@ -27,11 +27,16 @@ from threadpoolctl import threadpool_limits
 
 import likewise
 from likewise import Supervision
-from likewise.spectral import BagSpectralClustering, SpectralLearning
+from likewise.spectral import (
+    BagSpectralClustering,
+    PropagationClustering,
+    RegularizedSpectralClustering,
+    SpectralLearning,
+)
 from likewise.supervision import sample_links
 
 HERE = Path(__file__).parent
-PARTS = ("fit", "memory", "refit", "dense", "graph")
+PARTS = ("fit", "memory", "refit", "dense", "graph", "large")
 K = 10
 SOLVERS = ("arpack", "lobpcg", "amg")
 SECONDS, GIGABYTES = 240, 8
@@ -223,7 +228,48 @@ def one_graph(path, method, folder):
     return {"cpu": seconds}
 
 
-ONE = {"fit": one_fit, "memory": one_fit, "refit": one_refit, "dense": one_dense, "graph": one_graph}
+LARGE = {
+    "PropagationClustering": PropagationClustering,
+    "SpectralLearning": SpectralLearning,
+    "BagSpectralClustering": BagSpectralClustering,
+    "RegularizedSpectralClustering": RegularizedSpectralClustering,
+}
+
+
+def large_hints(method, y):
+    """Return 200 random links, their must-links, or 200 bags of five rows."""
+    if method == "BagSpectralClustering":
+        rows = np.random.default_rng(0).permutation(len(y))[:1000]
+        bags = np.full(len(y), None)
+        bags[rows] = np.arange(1000) // 5
+        return Supervision.from_bags(bags, {b: {*y[bags == b].tolist()} for b in range(200)})
+    links = sample_links(y, 200, random_state=0)
+    if method == "RegularizedSpectralClustering":
+        return Supervision.from_links(len(y), must=links.must)
+    return links
+
+
+def one_large(path, method, folder):
+    """Time a fit on many rows, the graph included, and the prediction of the same rows."""
+    with np.load(path) as parts:
+        X, y = parts["X"], parts["y"]
+    few = min(41_000, len(y))
+    LARGE[method](K, random_state=0).fit(X[:few], supervision=large_hints(method, y[:few]))  # compiles
+    hints = large_hints(method, y)
+    before = peak()
+    seconds, model = time_action(lambda: LARGE[method](K, random_state=0).fit(X, supervision=hints))
+    found = {"cpu": seconds, "MB": peak() - before, "recall": model.neighbor_recall_}
+    return {**found, "ARI": adjusted_rand_score(y, model.labels_)}
+
+
+ONE = {
+    "fit": one_fit,
+    "memory": one_fit,
+    "refit": one_refit,
+    "dense": one_dense,
+    "graph": one_graph,
+    "large": one_large,
+}
 
 
 def apart(part, path, method, folder):
@@ -317,7 +363,7 @@ def compare_graphs(folder, quick):
     rows = []
     for n in (5000,) if quick else (10_000, 50_000):
         kinds = ((8, "clouds"), (64, "clouds"), (64, "one cloud"))
-        for dimensions, spread in kinds[:1] if quick else kinds:  # each compiles pynndescent, about 40 s
+        for dimensions, spread in kinds[:1] if quick else kinds:
             rng = np.random.default_rng(0)
             X = rng.normal(size=(n, dimensions))
             if spread == "clouds":  # low-dimensional, embedded in many dimensions
@@ -339,11 +385,25 @@ def compare_graphs(folder, quick):
     return rows
 
 
+def fit_many_rows(folder, quick):
+    """Fit overlapping clouds: centres four standard deviations apart on average, in all columns."""
+    rows = []
+    for d in (16,) if quick else (16, 64, 384):
+        n, rng = 50_000 if quick else 100_000, np.random.default_rng(0)
+        centers, y = 4.0 / np.sqrt(2 * d) * rng.normal(size=(K, d)), rng.integers(0, K, n)
+        path = Path(folder) / "large.npz"
+        np.savez(path, X=(centers[y] + rng.normal(size=(n, d))).astype(np.float32 if d > 64 else float), y=y)
+        for method in LARGE:
+            rows.append({"method": method, "rows": n, "columns": d, **apart("large", path, method, folder)})
+    return rows
+
+
 RUN = {
     "fit": (compare_fits, "Fits on a graph of ten neighbours, K=10, one thread"),
     "memory": (memory_growth, "Peak memory of a fit with bags, besides the graph"),
     "refit": (compare_refits, "One more link, warm_start=True, against the first fit"),
     "dense": (compare_dense, "Against forming and decomposing the whole matrix"),
+    "large": (fit_many_rows, "Fits on rows, the graph included; 200 links or bags, K=10, one thread"),
     "graph": (compare_graphs, "Building the graph, ten neighbours; recall against kneighbors_graph"),
 }
 

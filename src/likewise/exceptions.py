@@ -46,6 +46,7 @@
     │   └── TooFewClustersWarning               cannot-links require more clusters than there are
     ├── QuestionableHintsWarning                hints were accepted, but may not mean what was intended
     ├── ThinSupervisionWarning                  held-out hints do not support what was learned
+    ├── LongFitWarning                          a fit is expected to take more than a minute
     └── ChangedIdsWarning                       hints were written for other sample ids
         └── ShuffledIdsWarning                  for the same ids, in another order
 
@@ -81,6 +82,7 @@ __all__ = [
     "LikewiseError",
     "LikewiseWarning",
     "LockedError",
+    "LongFitWarning",
     "MediaError",
     "MissingDependencyError",
     "ModelError",
@@ -502,6 +504,10 @@ class QuestionableHintsWarning(LikewiseWarning):
 
 class ThinSupervisionWarning(LikewiseWarning):
     """Held-out hints do not support the learned metric, so the prior metric is used."""
+
+
+class LongFitWarning(LikewiseWarning):
+    """A fit is expected to take more than a minute; raised before it begins."""
 
 
 class ChangedIdsWarning(LikewiseWarning):

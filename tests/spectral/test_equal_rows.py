@@ -1,10 +1,15 @@
-"""Equal rows give a warning in every spectral method, and no linear algebra error."""
+"""Warnings before a fit: equal rows, which cause no linear algebra error, and a long fit."""
+
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise import Supervision, spectral
+from likewise.backends.neighbors import estimate_search_seconds
+from likewise.exceptions import LongFitWarning
+from likewise.spectral import PropagationClustering, SpectralLearning, _base
 
 METHODS = [
     spectral.BagSpectralClustering,
@@ -40,3 +45,21 @@ def test_a_linear_algebra_error_is_explained(monkeypatch):
     monkeypatch.setattr(spectral.SpectralLearning, "_cluster", fail)
     with pytest.raises(ValueError, match=r"eigenvectors of the graph could not be computed.*check the col"):
         spectral.SpectralLearning(2).fit(np.zeros((10, 2)))
+
+
+@pytest.mark.parametrize("cls", [SpectralLearning, PropagationClustering])
+def test_a_long_fit_is_announced(monkeypatch, cls):
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cls(2, n_neighbors=5, random_state=0).fit(X)
+    monkeypatch.setattr(_base, "_LONG", 1e-9)
+    with pytest.warns(LongFitWarning, match=rf"{cls.__name__}: this fit will take about 1 minute.*sample"):
+        cls(2, n_neighbors=5, random_state=0).fit(X)
+
+
+def test_the_estimate_grows_with_the_work():
+    exact = [estimate_search_seconds(n, 64, "exact") for n in (10**4, 10**5, 10**6)]
+    assert exact[0] < 1 < exact[1] < 60 < exact[2]
+    assert estimate_search_seconds(10**5, 64, "auto") < 10
+    assert estimate_search_seconds(10**6, 4, "auto") < 100

@@ -344,9 +344,12 @@ def test_invalid_similarities(cls, A, sentence):
 
 @pytest.mark.parametrize("cls", MEMBERS)
 @pytest.mark.parametrize("affinity", ["local", "rbf", "neighbors"])
-def test_sparse_rows_are_refused(cls, affinity):
-    with pytest.raises(TypeError, match="Sparse data was passed"):
-        cls(2, affinity=affinity).fit(csr_array(np.eye(5)))
+def test_sparse_rows_have_the_graph_of_dense_rows(cls, affinity):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = cls(2, affinity=affinity, random_state=0)
+    dense = model.fit(X).affinity_matrix_
+    found = model.fit(csr_array(X)).affinity_matrix_
+    assert_allclose(*(each.toarray() if issparse(each) else each for each in (found, dense)), atol=1e-6)
 
 
 @pytest.mark.parametrize("cls", MEMBERS)

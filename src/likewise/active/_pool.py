@@ -83,8 +83,8 @@ class Pool:
     n_neighbors : int, default=15
         The number of neighbours of each row in the graph.
     neighbor_search : {"cells", "exact", "approximate"}, default="cells"
-        How neighbours are found. "cells" is exact for up to 40,000 rows and searches cell by cell beyond;
-        "approximate" uses pynndescent, from the extra ``likewise[scale]``.
+        How neighbours are found. "approximate" compares each row with the rows of its nearest cells of
+        k-means; "cells" does so for more than 40,000 rows of 8 or more columns and is exact otherwise.
 
     Notes
     -----

@@ -1,85 +1,63 @@
-"""Nearest neighbours of every row: exact, approximate with pynndescent, or approximate by cells."""
+"""Nearest neighbours of every row: exact, or approximate by cells."""
 
 from __future__ import annotations
 
-import warnings
-from types import ModuleType
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-from likewise._optional import require
-from likewise.base import warn_caller
-from likewise.exceptions import LikewiseWarning, MissingDependencyError
-
 Search = Literal["auto", "exact", "approximate", "cells"]
 
-# With more rows than this, "auto" searches approximately if pynndescent is installed.
+# With more rows than this, and at least _BLOCK_COLUMNS columns, "auto" and "cells" search approximately.
 EXACT_ROWS = 40_000
 # From this many rows and columns on, the exact search is by blocks; below, trees are faster.
 _BLOCK_ROWS = 4_000
 _BLOCK_COLUMNS = 8
-_FEW_FOUND = 0.9  # warn if an approximate search finds a smaller share of the true neighbours
+
+
+def is_exact(n_samples: int, n_columns: int, search: Search) -> bool:
+    """Return True if :func:`find_near_rows` finds all neighbours of rows of this shape."""
+    if search in ("exact", "approximate"):
+        return search == "exact"
+    return n_samples <= EXACT_ROWS or n_columns < _BLOCK_COLUMNS
+
+
+def estimate_search_seconds(
+    n_samples: int, n_columns: int, search: Search, *, is_sparse: bool = False
+) -> float:
+    """Return about how long :func:`find_near_rows` takes on one core, by its speed on a server of 2024."""
+    pair = 5e-10 + 2e-11 * n_columns  # seconds to compare two rows by a matrix product
+    if is_sparse:
+        return 5e-9 * n_samples**2
+    if not is_exact(n_samples, n_columns, search):
+        return n_samples * (_count_candidates(n_columns) * pair + 1.5e-5)
+    few_columns = n_columns < _BLOCK_COLUMNS
+    return 3e-5 * n_samples * 2.0**n_columns / 16 if few_columns else n_samples**2 * (pair + 1e-9)
 
 
 def find_near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances and row numbers of the k nearest other rows of each row, nearest first.
 
-    "auto" and "cells" are exact for up to 40,000 rows. Above that, "auto" uses pynndescent if it is
-    installed, which takes half a minute to start, and "cells" uses :func:`find_near_rows_by_cells`.
+    "auto" and "cells" are exact for up to 40,000 rows or fewer than 8 columns, where a KD-tree is fast.
+    Otherwise they use :func:`find_near_rows_by_cells`, as "approximate" always does. Sparse rows are always
+    searched exactly.
     """
-    if search == "exact" or (search != "approximate" and len(X) <= EXACT_ROWS):
+    if issparse(X):
+        return _find_sparse(X, k)
+    if is_exact(X.shape[0], X.shape[1], search):
         return _find_exact(X, k)
-    if search == "cells":
-        neighbors = find_near_rows_by_cells(X, k, random_state)
-        distances = np.empty(neighbors.shape)
-        for lo in range(0, len(X), _BLOCK):
-            away = X[neighbors[lo : lo + _BLOCK]] - X[lo : lo + _BLOCK, None]
-            distances[lo : lo + _BLOCK] = np.sqrt(np.einsum("nkd,nkd->nk", away, away))
-        return distances, neighbors
-    try:
-        package = _import_pynndescent()
-    except MissingDependencyError:
-        if search == "approximate":
-            raise
-        return _find_exact(X, k)  # slower, but at least as good
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # rows with too few neighbours are handled below
-        found = package.NNDescent(X, n_neighbors=k + 1, random_state=random_state, compressed=False)
-    neighbors, distances = (
-        each.astype(kind) for each, kind in zip(found.neighbor_graph, (np.int64, np.float64), strict=True)
-    )
-    few = (neighbors < 0).any(axis=1)
-    if few.any():
-        distances[few], neighbors[few] = NearestNeighbors(n_neighbors=k + 1).fit(X).kneighbors(X[few])
-    distances, neighbors = _drop_self(np.arange(len(X)), distances, neighbors)
-    share = _compute_recall(X, neighbors)
-    if share < _FEW_FOUND:
-        warn_caller(
-            f"the approximate search found {share:.0%} of the true neighbours of a sample of rows; the data "
-            "may have too many dimensions for it. neighbor_search='exact' finds all of them, but is slow.",
-            LikewiseWarning,
-        )
+    from likewise.kernels.near_rows import compute_distances
+
+    neighbors = find_near_rows_by_cells(X, k, random_state)
+    distances = np.empty(neighbors.shape)
+    for lo in range(0, len(X), _BLOCK):
+        compute_distances(X, lo, neighbors[lo : lo + _BLOCK], distances[lo : lo + _BLOCK])
     return distances, neighbors
-
-
-def _import_pynndescent() -> ModuleType:
-    try:
-        return require("pynndescent", extra="scale")
-    except RuntimeError:  # numba finds no writable folder for the package's compiled functions
-        from likewise.kernels._njit import cache_in_temporary_folder
-
-    try:
-        with cache_in_temporary_folder():
-            return require("pynndescent", extra="scale")
-    except RuntimeError as error:
-        raise MissingDependencyError(
-            f"pynndescent cannot be imported: {error}. Set NUMBA_CACHE_DIR to a writable folder, or use "
-            "neighbor_search='exact'."
-        ) from error
 
 
 def _find_exact(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -87,6 +65,22 @@ def _find_exact(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         return find_near_rows_by_blocks(X, k)
     found = NearestNeighbors(n_neighbors=k).fit(X).kneighbors()  # without X, a row is not its own neighbour
     return found[0].astype(np.float64), found[1]
+
+
+def _find_sparse(X: csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find the nearest of sparse rows by products, and compute their distances from differences."""
+    n = X.shape[0]
+    search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(X)
+    distances, neighbors = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
+    for lo in range(0, n, _BLOCK):
+        rows = np.arange(lo, min(lo + _BLOCK, n))
+        _, near = _drop_self(rows, *search.kneighbors(X[rows]))
+        steps = X[np.repeat(rows, k)] - X[near.ravel()]
+        away = np.sqrt(np.asarray(steps.multiply(steps).sum(axis=1), dtype=np.float64)).reshape(near.shape)
+        order = np.lexsort((near, away), axis=1)
+        distances[rows] = np.take_along_axis(away, order, axis=1)
+        neighbors[rows] = np.take_along_axis(near, order, axis=1)
+    return distances, neighbors
 
 
 def _find_others(
@@ -107,7 +101,8 @@ def _drop_self(
     return distances[~own].reshape(shape), neighbors[~own].reshape(shape)
 
 
-def _compute_recall(X: np.ndarray, neighbors: np.ndarray, n_rows: int = 100) -> float:
+def compute_recall(X: np.ndarray, neighbors: np.ndarray, n_rows: int = 100) -> float:
+    """Return the share of the true nearest rows that were found, for a sample of rows."""
     rows = np.linspace(0, len(X) - 1, min(n_rows, len(X)), dtype=np.int64)
     distances = euclidean_distances(X[rows], X)
     distances[np.arange(len(rows)), rows] = np.inf
@@ -118,9 +113,12 @@ def _compute_recall(X: np.ndarray, neighbors: np.ndarray, n_rows: int = 100) -> 
 
 # ---------------------------------------------------------------------- by cells
 
-# Each row is compared with about this many others. On 100,000 rows of 16 independent normal columns, which
-# have no structure, this finds 92 of 100 true neighbours; with clusters in the data, 99.
-_CANDIDATES = 6_000
+# Each row is compared with about this many others, or with fewer if there are many columns: the second
+# number is for 80 or more. With 100,000 rows, 9 of 10 true neighbours are found in 16 independent normal
+# columns, which have no structure, and half of them in 64; if the rows lie near a surface of 8 dimensions, 99
+# of 100.
+_CANDIDATES, _FEWEST_CANDIDATES = 6_000, 2_500
+_PRODUCTS = 200_000  # multiplications per row, between these bounds
 _ROWS_PER_CENTER = 20  # size of the sample from which the cells are fitted, per cell
 _LLOYD_STEPS = 4
 _MOST_CELLS = 60_000  # cell numbers fit into 16 bits, which sort ten times faster
@@ -130,42 +128,92 @@ _BLOCK = 1_024
 def find_near_rows_by_cells(X: np.ndarray, k: int, random_state: int) -> np.ndarray:
     """Return the row numbers of k near other rows of each row, nearest first; most are among the k nearest.
 
-    Rows are divided into about 2 sqrt(n) cells by a few steps of k-means. Each row is compared with the about
-    6,000 rows of its nearest cells, by matrix products in single precision. This step is linear in n and
-    needs 12 bytes of memory for each row and cell compared. A row with fewer than k other rows in these cells
-    is searched for exactly.
+    Rows are divided into about sqrt(n) cells by a few steps of k-means. Each row is compared with the 2,500
+    to 6,000 rows of its nearest cells, by matrix products in single precision. This step is linear in n and
+    needs 16 bytes of memory for each row and neighbour. A row with fewer than k other rows in these cells is
+    searched for exactly. Each step takes a fraction of a second, so a fit can be interrupted between them.
     """
-    from likewise.kernels.assign import keep_nearest
+    from likewise.kernels.near_rows import keep_nearest
 
     n = len(X)
     rows = np.asarray(X - X.mean(axis=0), dtype=np.float32)
     with threadpool_limits(1):  # blocks are too small for a second thread
-        centers = _draw_centers(rows, min(max(int(2 * np.sqrt(n)), 1), _MOST_CELLS), random_state)
+        centers = _draw_centers(rows, min(max(int(np.sqrt(n)), 1), _MOST_CELLS), random_state)
         n_cells = len(centers)
-        n_compared = min(n_cells, max(2, round(_CANDIDATES * n_cells / n)))
-        own, cells = _find_nearest_cells(rows, centers, n_compared)
-        members, starts = np.argsort(own, kind="stable"), _find_cell_starts(own, n_cells)
+        n_compared = min(n_cells, max(2, round(_count_candidates(X.shape[1]) * n_cells / n)))
+        cells = _find_nearest_cells(rows, centers, n_compared)
+        # Sorted by their own cell, the rows of a cell are a slice.
+        order = np.argsort(cells[:, 0], kind="stable")
+        rows, cells = rows[order], cells[order]
+        starts = _find_cell_starts(cells[:, 0], n_cells)
         # The rows that are compared with each cell: the same table by columns.
-        lookers = np.argsort(cells.ravel(), kind="stable") // cells.shape[1]
+        lookers = np.argsort(cells.ravel(), kind="stable") // n_compared
         looks = _find_cell_starts(cells, n_cells)
-        # |x - z|^2 minus |x|^2 is one product of extended rows.
-        mine = np.column_stack([rows, np.ones(n, dtype=np.float32)])
-        other = np.column_stack([-2 * rows, np.einsum("nd,nd->n", rows, rows)])
-        best = np.full((n, k), np.inf, dtype=np.float32)
-        found = np.full((n, k), -1, dtype=np.int64)
+        # |x - z|^2 is one product of extended rows.
+        squares, ones = np.einsum("nd,nd->n", rows, rows), np.ones(n, dtype=np.float32)
+        mine = np.column_stack([rows, ones, squares])
+        other = np.column_stack([-2 * rows, squares, ones])
+        near = NearRows.empty(n, k, int(np.diff(starts).max()))
         # The cell of a row first: its near rows let most of the later candidates be skipped.
         for at_home in (True, False):
             for cell in range(n_cells):
-                inside = members[starts[cell] : starts[cell + 1]]
-                looking = inside if at_home else lookers[looks[cell] : looks[cell + 1]]
+                lo, hi = starts[cell : cell + 2]
+                looking = np.arange(lo, hi) if at_home else lookers[looks[cell] : looks[cell + 1]]
                 if not at_home:
-                    looking = looking[own[looking] != cell]
-                if len(inside) and len(looking):
-                    keep_nearest(mine[looking] @ other[inside].T, looking, inside, best, found)
+                    looking = looking[(looking < lo) | (looking >= hi)]
+                for at in range(0, len(looking) if lo < hi else 0, _BLOCK // 2):
+                    some = looking[at : at + _BLOCK // 2]
+                    keep_nearest(mine[some] @ other[lo:hi].T, some, lo, k, *near.arrays)
+    found = near.sort_by_distance(k, order)
     few = np.flatnonzero((found < 0).any(axis=1))
     if len(few):
         _, found[few] = _find_others(X, few, k)
     return found
+
+
+def _count_candidates(n_columns: int) -> int:
+    return min(max(_PRODUCTS // n_columns, _FEWEST_CANDIDATES), _CANDIDATES)
+
+
+@dataclass(frozen=True, eq=False)
+class NearRows:
+    """The nearest candidates of each row so far, in no particular order, with room for more."""
+
+    squares: np.ndarray  # (n, room) squared distances
+    members: np.ndarray  # (n, room) row numbers
+    counts: np.ndarray  # (n,) number of candidates
+    limits: np.ndarray  # (n,) farther candidates are not needed
+    mask: np.ndarray  # room for the comparison of a row with the rows of a cell
+
+    @classmethod
+    def empty(cls, n: int, k: int, longest: int) -> NearRows:
+        """Return no candidates, for k neighbours and cells of up to `longest` rows."""
+        shape = n, 2 * k + 16
+        return cls(
+            np.empty(shape, dtype=np.float32),
+            np.empty(shape, dtype=np.int32),
+            np.zeros(n, dtype=np.int32),
+            np.full(n, np.inf, dtype=np.float32),
+            np.zeros(longest // 8 * 8 + 8, dtype=np.uint8),
+        )
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The arrays, for the kernel."""
+        return self.squares, self.members, self.counts, self.limits, self.mask
+
+    def sort_by_distance(self, k: int, order: np.ndarray) -> np.ndarray:
+        """Return the k nearest of each row, -1 where there are fewer; `order` is the number of each row."""
+        found = np.empty((len(order), k), dtype=np.int64)
+        for lo in range(0, len(order), _BLOCK):
+            part = slice(lo, lo + _BLOCK)
+            # The bits of distances have the same order as their values, so one sort orders the pairs.
+            keys = np.maximum(self.squares[part], 0.0).view(np.int32).astype(np.int64) << 32
+            keys |= order[self.members[part] % len(order)]
+            keys[np.arange(keys.shape[1]) >= self.counts[part, None]] = -1
+            keys = np.sort(keys.view(np.uint64), axis=1)[:, :k].view(np.int64)
+            found[order[part]] = np.where(keys < 0, -1, keys & 0xFFFFFFFF)
+        return found
 
 
 def _draw_centers(rows: np.ndarray, n_cells: int, random_state: int) -> np.ndarray:
@@ -173,28 +221,25 @@ def _draw_centers(rows: np.ndarray, n_cells: int, random_state: int) -> np.ndarr
     some = rows[rng.choice(len(rows), min(len(rows), _ROWS_PER_CENTER * n_cells), replace=False)]
     centers = some[:n_cells].copy()
     for _ in range(_LLOYD_STEPS):
-        labels, _ = _find_nearest_cells(some, centers, 1)
-        sizes = np.bincount(labels, minlength=n_cells)
-        sums = np.column_stack([np.bincount(labels, column, n_cells) for column in some.T])
-        filled = sizes > 0
-        centers[filled] = sums[filled] / sizes[filled, None]
+        labels = _find_nearest_cells(some, centers, 1)[:, 0]
+        starts = _find_cell_starts(labels, n_cells)
+        filled = np.diff(starts) > 0
+        sums = np.add.reduceat(some[np.argsort(labels, kind="stable")], starts[:-1][filled], axis=0)
+        centers[filled] = sums / np.diff(starts)[filled, None]
     return centers
 
 
-def _find_nearest_cells(
-    rows: np.ndarray, centers: np.ndarray, n_nearest: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest cell of each row, and its `n_nearest` nearest cells in no particular order."""
-    own = np.empty(len(rows), dtype=np.uint16)
+def _find_nearest_cells(rows: np.ndarray, centers: np.ndarray, n_nearest: int) -> np.ndarray:
+    """Return the `n_nearest` nearest cells of each row, nearest first."""
+    from likewise.kernels.near_rows import select_smallest
+
     nearest = np.empty((len(rows), n_nearest), dtype=np.uint16)
     squares, twice = np.einsum("nd,nd->n", centers, centers), -2 * centers.T
     for lo in range(0, len(rows), _BLOCK):
         away = rows[lo : lo + _BLOCK] @ twice
         away += squares
-        own[lo : lo + _BLOCK] = away.argmin(axis=1)
-        if n_nearest > 1:
-            nearest[lo : lo + _BLOCK] = np.argpartition(away, n_nearest - 1, axis=1)[:, :n_nearest]
-    return own, nearest
+        select_smallest(away, nearest[lo : lo + _BLOCK])
+    return nearest
 
 
 def _find_cell_starts(cells: np.ndarray, n_cells: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from likewise.backends.neighbors import Search, find_near_rows
+from likewise.backends.neighbors import EXACT_ROWS, Search, compute_recall, find_near_rows, is_exact
 
 Affinity = Literal["local", "rbf", "neighbors", "precomputed"]
 
@@ -48,15 +48,18 @@ class Graph:
     degrees: np.ndarray  # (n_samples,) the row sums; 1 for a row without neighbours, to allow division
     # (n_samples,) the scale of each row; equal for all rows unless the affinity is "local"
     scales: np.ndarray
+    recall: float = 1.0  # the share of the true neighbours of a sample of rows that the search found
 
     @classmethod
-    def from_weights(cls, weights: Any, scales: np.ndarray | None = None, added: Any = 0.0) -> Graph:
+    def from_weights(
+        cls, weights: Any, scales: np.ndarray | None = None, added: Any = 0.0, recall: float = 1.0
+    ) -> Graph:
         """Build from symmetric weights; `added` is added to the row sums to obtain the degrees."""
         degrees = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel() + added
         alone = degrees <= 0
         if scales is None:
             scales = np.ones(len(degrees))
-        return cls(weights, np.where(alone, 1.0, degrees), scales)
+        return cls(weights, np.where(alone, 1.0, degrees), scales, recall)
 
     @property
     def n_samples(self) -> int:
@@ -75,24 +78,26 @@ def build_graph(X: np.ndarray, recipe: Recipe, *, random_state: int = 0) -> Grap
     ``neighbors``: 1 if two rows are nearest neighbours of each other, 1/2 if only one is. With a number of
     neighbours, the first two are 0 unless one row is among the most similar rows of the other.
     """
-    if len(X) < 2:
+    n = X.shape[0]
+    if n < 2:
         return Graph.from_weights(np.zeros((1, 1)))
-    n_neighbors = recipe.get_n_neighbors(len(X))
+    n_neighbors = recipe.get_n_neighbors(n)
     if n_neighbors is None:
         return _build_dense(X, recipe)
     distances, neighbors = find_near_rows(
-        X, _get_n_candidates(recipe, n_neighbors, len(X) - 1), recipe.search, random_state
+        X, _get_n_candidates(recipe, n_neighbors, n - 1), recipe.search, random_state
     )
-    scales = _compute_scales(distances, recipe, len(X))
+    recall = 1.0 if issparse(X) or is_exact(n, X.shape[1], recipe.search) else compute_recall(X, neighbors)
+    scales = _compute_scales(distances, recipe, n)
     values = _compute_similarity(distances, scales, scales, neighbors, recipe)
     values, neighbors = _select_most_similar(values, neighbors, n_neighbors)
-    rows, columns, values = np.repeat(np.arange(len(X)), n_neighbors), neighbors.ravel(), values.ravel()
+    rows, columns, values = np.repeat(np.arange(n), n_neighbors), neighbors.ravel(), values.ravel()
     if recipe.affinity == "neighbors":
         values = values / 2
-    half = csr_array((values, (rows, columns)), shape=(len(X), len(X)))
+    half = csr_array((values, (rows, columns)), shape=(n, n))
     # An edge is kept in full if either row has the other as a neighbour, so no row loses a neighbour.
     weights = half + half.T if recipe.affinity == "neighbors" else half.maximum(half.T)
-    return Graph.from_weights(csr_array(weights), scales)
+    return Graph.from_weights(csr_array(weights), scales, recall=recall)
 
 
 def check_given_graph(given: Any, *, self_loops: bool = False) -> Graph:
@@ -116,7 +121,7 @@ def with_self_loops(graph: Graph) -> Graph:
     if issparse(weights):
         rows = np.arange(graph.n_samples)
         loops = csr_array((np.ones(len(rows)), (rows, rows)), shape=weights.shape)
-        return Graph.from_weights(csr_array(weights + loops), graph.scales)
+        return Graph.from_weights(csr_array(weights + loops), graph.scales, recall=graph.recall)
     looped = weights.copy()
     np.fill_diagonal(looped, 1.0)
     return Graph.from_weights(looped, graph.scales)
@@ -127,9 +132,12 @@ def _get_n_candidates(recipe: Recipe, n_neighbors: int, most: int) -> int:
 
     With local scales the nearest rows need not be the most similar: rows in sparse regions have large scales.
     Choosing among three times as many rows prevents rows in dense regions from becoming everybody's
-    neighbours.
+    neighbours. With many rows, at most twenty more are compared, since the search is the slowest step.
     """
-    return min(max(3 * n_neighbors, LOCAL_NEIGHBOR) if recipe.affinity == "local" else n_neighbors, most)
+    if recipe.affinity != "local":
+        return min(n_neighbors, most)
+    wanted = 3 * n_neighbors if most <= EXACT_ROWS else min(3 * n_neighbors, n_neighbors + 20)
+    return min(max(wanted, LOCAL_NEIGHBOR), most)
 
 
 def _compute_similarity(
@@ -147,19 +155,20 @@ def _select_most_similar(values: np.ndarray, neighbors: np.ndarray, k: int) -> t
 
 
 def _build_dense(X: np.ndarray, recipe: Recipe) -> Graph:
+    n = X.shape[0]
     squared = euclidean_distances(X.astype(np.float64, copy=False), squared=True)
     np.fill_diagonal(squared, 0.0)
     if recipe.affinity == "local":
-        t = min(LOCAL_NEIGHBOR, len(X) - 1)
+        t = min(LOCAL_NEIGHBOR, n - 1)
         near = np.sqrt(np.partition(squared, t, axis=1)[:, [t]])
     else:
-        if len(X) <= 1000:
-            above = squared[np.triu_indices(len(X), 1)]
+        if n <= 1000:
+            above = squared[np.triu_indices(n, 1)]
         else:  # a fixed sample of pairs is enough for the median or the mean
-            i, j = np.random.RandomState(0).randint(len(X), size=(2, 500_000))
+            i, j = np.random.RandomState(0).randint(n, size=(2, 500_000))
             above = squared[i, j][i != j]
         near = np.sqrt(above)[None]
-    scales = _compute_scales(near, recipe, len(X))
+    scales = _compute_scales(near, recipe, n)
     squared /= -2.0 * scales[:, None]
     squared /= scales
     weights = np.exp(squared, out=squared)
@@ -190,35 +199,41 @@ def compute_similarities(X_new: np.ndarray, X: np.ndarray, graph: Graph, recipe:
 
     The local scale of a new row is its distance to its seventh neighbour among the rows of the graph.
     """
-    n_neighbors = recipe.get_n_neighbors(len(X))
+    n = X.shape[0]
+    n_neighbors = recipe.get_n_neighbors(n)
     if n_neighbors is None:
         squared = euclidean_distances(
             X_new.astype(np.float64, copy=False), X.astype(np.float64, copy=False), squared=True
         )
-        near = np.sort(
-            np.partition(squared, min(LOCAL_NEIGHBOR, len(X) - 1), axis=1)[:, : LOCAL_NEIGHBOR + 1]
-        )
-        own = _compute_new_scales(np.sqrt(near), X[squared.argmin(axis=1)] == X_new, graph, recipe)
+        near = np.sort(np.partition(squared, min(LOCAL_NEIGHBOR, n - 1), axis=1)[:, : LOCAL_NEIGHBOR + 1])
+        own = _compute_new_scales(np.sqrt(near), _is_equal(X[squared.argmin(axis=1)], X_new), graph, recipe)
         squared /= -2.0 * own[:, None]
         squared /= graph.scales
         return np.exp(squared, out=squared)
-    wanted = max(_get_n_candidates(recipe, n_neighbors, len(X)), min(LOCAL_NEIGHBOR + 1, len(X)))
+    wanted = max(_get_n_candidates(recipe, n_neighbors, n), min(LOCAL_NEIGHBOR + 1, n))
     distances, neighbors = NearestNeighbors(n_neighbors=wanted).fit(X).kneighbors(X_new)
-    own = _compute_new_scales(distances, X[neighbors[:, 0]] == X_new, graph, recipe)
+    own = _compute_new_scales(distances, _is_equal(X[neighbors[:, 0]], X_new), graph, recipe)
     values = _compute_similarity(distances, own, graph.scales, neighbors, recipe)
     values, neighbors = _select_most_similar(values, neighbors, n_neighbors)
-    starts = np.arange(len(X_new) + 1) * n_neighbors
-    return csr_array((values.ravel(), neighbors.ravel(), starts), shape=(len(X_new), len(X)))
+    starts = np.arange(X_new.shape[0] + 1) * n_neighbors
+    return csr_array((values.ravel(), neighbors.ravel(), starts), shape=(X_new.shape[0], n))
+
+
+def _is_equal(X: Any, Y: Any) -> np.ndarray:
+    """Return a mask of the rows that are equal in both."""
+    if issparse(X):
+        return np.asarray((X != Y).sum(axis=1)).ravel() == 0
+    return np.asarray((X == Y).all(axis=1))
 
 
 def _compute_new_scales(near: np.ndarray, alike: np.ndarray, graph: Graph, recipe: Recipe) -> np.ndarray:
     """Return the scales of new rows from their distances to the graph, sorted from the nearest.
 
-    `alike` compares each new row with its nearest row, entry by entry. A nearest row that is a duplicate is
-    skipped, as the row itself was in the graph. Rows are compared instead of distances, which rounding keeps
-    from being 0 in many dimensions.
+    `alike` is true for new rows that equal their nearest row. A nearest row that is a duplicate is skipped,
+    as the row itself was in the graph. Rows are compared instead of distances, which rounding keeps from
+    being 0 in many dimensions.
     """
     if recipe.affinity != "local":
         return np.full(len(near), graph.scales[0])
-    t = np.minimum(LOCAL_NEIGHBOR - 1 + alike.all(axis=1), near.shape[1] - 1)
+    t = np.minimum(LOCAL_NEIGHBOR - 1 + alike, near.shape[1] - 1)
     return np.maximum(near[np.arange(len(near)), t], graph.scales.min())

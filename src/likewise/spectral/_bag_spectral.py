@@ -14,6 +14,7 @@ from likewise.base import Rule, warn_caller
 from likewise.exceptions import InconsistentSupervisionError, LikewiseWarning
 from likewise.spectral._affinity import Graph, Recipe
 from likewise.spectral._base import Partition, SpectralFamily
+from likewise.spectral._block_products import LARGE_GRAPH
 from likewise.spectral._eigen import estimate_eigenvalues
 from likewise.spectral._operator import LowRank, SpectralOperator
 from likewise.spectral._pair_constraints import ApartPairs, LabelSets, LinkedGraph
@@ -258,7 +259,7 @@ class BagSpectralClustering(SpectralFamily):
                 # The class shares nearly span the eigenvectors, unless there are more clusters than classes.
                 if self.n_clusters > shares.shape[1]:
                     power = float(bags.sets.known.mean())
-                else:
+                elif graph.n_samples <= LARGE_GRAPH:  # above, the solver is faster without a start
                     near = shares.toarray() * linked.degrees[:, None] ** -0.5
             terms = [self._make_weighted_term(shares, linked.degrees, plain)]
             if not self._propagates:

@@ -20,9 +20,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from likewise._compat import check_random_state, with_callbacks
 from likewise._seeding import find_least_violating
 from likewise._typing import ArrayLike, MatrixLike
+from likewise.backends.neighbors import estimate_search_seconds
 from likewise.base import FitProgress, HintedClusterer, Rule, warn_caller
 from likewise.evaluation import Satisfaction, link_satisfaction
-from likewise.exceptions import InconsistentSupervisionWarning, LikewiseWarning
+from likewise.exceptions import InconsistentSupervisionWarning, LikewiseWarning, LongFitWarning
 from likewise.spectral._affinity import (
     Graph,
     Recipe,
@@ -31,6 +32,7 @@ from likewise.spectral._affinity import (
     compute_similarities,
     with_self_loops,
 )
+from likewise.spectral._block_products import LARGE_GRAPH
 from likewise.spectral._eigen import Eigen, compute_leading_eigenvectors
 from likewise.spectral._operator import SpectralOperator
 from likewise.spectral._pair_constraints import (
@@ -43,6 +45,7 @@ from likewise.supervision import Closure, Supervision
 
 # Coordinates with a smaller eigenvalue, relative to the largest, would only add noise for new rows.
 _LEAST_VALUE = 1e-3
+_LONG = 60.0  # seconds of a fit that is announced beforehand
 _BLOCK = 1 << 22  # maximum number of similarities of new rows in memory
 
 
@@ -81,8 +84,9 @@ _GRAPH = """affinity : {"local", "rbf", "neighbors", "precomputed"}, default="lo
     scale : "median", "mean" or float, default="median"
         The scale of "rbf": a number, or the median or mean distance of the pairs in the graph.
     neighbor_search : {"auto", "exact", "approximate"}, default="auto"
-        How neighbours are found. "auto" is exact for up to 40,000 rows; for more rows it uses pynndescent if
-        it is installed (its first search in a process takes about 40 seconds longer, to compile)."""
+        How neighbours are found. "auto" is exact for up to 40,000 rows or fewer than 8 columns, else
+        "approximate": each row is compared with the rows of its nearest cells of k-means. See
+        `neighbor_recall_` for the share of the neighbours that it finds."""
 _EMBEDDING = """as_links : bool, default=False
         Whether bags, labels and triplets are first converted to the links that they imply.
     row_normalize : bool, default=True
@@ -109,17 +113,34 @@ _FITTED = """labels_ : ndarray of shape (n_samples,)
         The eigenvalues of the embedding, largest first.
     affinity_matrix_ : ndarray or csr_array of shape (n_samples, n_samples)
         The similarities of the rows without hints; the diagonal is 0 unless there are self-loops.
+    neighbor_recall_ : float
+        The share of the true neighbours of a sample of rows that the search found; 1 if it is exact.
     n_iter_ : int
         Number of iterations; 1 if the eigenvectors are computed once."""
 
 
 def warn_equal_rows(estimator: Any, X: np.ndarray) -> None:
     """Warn if all rows are equal, so the features carry no information."""
-    if len(X) > 1 and (X[0] == X).all():
+    n = X.shape[0]
+    equal = not (X[np.zeros(n, dtype=np.intp)] != X).nnz if issparse(X) else (X[0] == X).all()
+    if n > 1 and equal:
         warn_caller(
-            f"{type(estimator).__name__}: all {len(X)} rows of X are equal, so only hints can separate them, "
+            f"{type(estimator).__name__}: all {n} rows of X are equal, so only hints can separate them, "
             "and rows without hints are assigned arbitrarily. Check how X was computed.",
             ConvergenceWarning,
+        )
+
+
+def warn_if_long(estimator: Any, seconds: float, suggestion: str) -> None:
+    """Warn before a fit that is expected to take more than a minute."""
+    if seconds > _LONG:
+        minutes = max(round(seconds / 60), 1)
+        warn_caller(
+            LongFitWarning(
+                f"{{estimator}}: this fit will take about {minutes} minute(s) on one core.",
+                suggestion,
+                estimator=type(estimator).__name__,
+            )
         )
 
 
@@ -130,6 +151,7 @@ class SpectralFamily(HintedClusterer):
     embedding_: np.ndarray
     eigenvalues_: np.ndarray
     affinity_matrix_: Any
+    neighbor_recall_: float
     n_iter_: int
     violations_: Satisfaction
 
@@ -162,6 +184,8 @@ class SpectralFamily(HintedClusterer):
         "warm_start": Rule.choice(False, True),
     }
 
+    _sparse_rows = "sparse"
+    _seconds_per_row: ClassVar[float] = 3e-5  # of a fit with ten clusters, without the search for neighbours
     # Whether links implied by bags are derived from label sets; listing all pairs could take too long.
     _reads_label_sets: ClassVar[bool] = False
 
@@ -213,9 +237,10 @@ class SpectralFamily(HintedClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples)
-            The rows. With ``affinity="precomputed"`` their similarities: symmetric, non-negative, dense or
-            sparse. The diagonal is ignored unless there are self-loops.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples)
+            The rows; sparse rows give the same clusters as dense ones. With ``affinity="precomputed"`` their
+            similarities: symmetric, non-negative, dense or sparse. The diagonal is ignored unless there are
+            self-loops.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
@@ -232,6 +257,7 @@ class SpectralFamily(HintedClusterer):
         progress.begin(1)
         if self.affinity != "precomputed":
             warn_equal_rows(self, X)
+        self._warn_if_long(X)
         last = self._get_graph(X, rng.randint(2**31 - 1))
         try:
             found = self._cluster(last.graph, hints, rng, last.partition if self.warm_start else None)
@@ -250,6 +276,7 @@ class SpectralFamily(HintedClusterer):
         self.embedding_ = found.rows
         self.eigenvalues_ = found.eigen.values
         self.affinity_matrix_ = last.graph.weights
+        self.neighbor_recall_ = last.graph.recall
         self.n_iter_ = found.n_rounds
         if "links" in self.supported_hints:
             self.violations_ = link_satisfaction(self.labels_, hints.select_kinds("links"))
@@ -263,6 +290,16 @@ class SpectralFamily(HintedClusterer):
             )
         progress.finish()
         return self
+
+    def _warn_if_long(self, X: Any) -> None:
+        """Warn if the search for neighbours and the rest, by its measured speed, take more than a minute."""
+        n, seconds = X.shape[0], self._seconds_per_row * X.shape[0]
+        if self.affinity != "precomputed" and self._make_recipe(n).get_n_neighbors(n) is not None:
+            search = self._make_recipe(n).search
+            seconds += estimate_search_seconds(n, X.shape[1], search, is_sparse=issparse(X))
+        warn_if_long(
+            self, seconds, "Fit a sample of the rows and predict the others, or use PropagationClustering."
+        )
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         if self.affinity != "precomputed":
@@ -432,7 +469,7 @@ class SpectralFamily(HintedClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples_fit)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples_fit)
             New rows; with ``affinity="precomputed"``, their similarities to the rows of the fit.
 
         Returns
@@ -447,7 +484,7 @@ class SpectralFamily(HintedClusterer):
         graph, recipe = self._last.graph, self._last.recipe
         # With a graph of all pairs each new row has n_samples similarities, so rows are processed in blocks.
         whole = recipe.get_n_neighbors(graph.n_samples) is not None
-        blocks = gen_batches(len(X), len(X) if whole else max(_BLOCK // graph.n_samples, 1))
+        blocks = gen_batches(X.shape[0], X.shape[0] if whole else max(_BLOCK // graph.n_samples, 1))
         return np.concatenate(
             [self._predict_similar(compute_similarities(X[rows], self._X, graph, recipe)) for rows in blocks]
         )
@@ -473,7 +510,6 @@ class SpectralFamily(HintedClusterer):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.affinity == "precomputed"
-        tags.input_tags.sparse = self.affinity == "precomputed"
         return tags
 
 
@@ -496,14 +532,26 @@ def round_by_kmeans(
     rows: np.ndarray, k: int, n_init: int, rng: Any, labels: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the clusters of the rows by k-means, starting from `labels` or from `n_init` random starts."""
-    start: dict[str, Any] = {"n_init": n_init}
-    if labels is not None:
-        start = {"n_init": 1, "init": compute_cluster_means(rows, labels, k)}
-    with warnings.catch_warnings():
-        # The estimator has its own warning about fewer distinct rows than clusters.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        found: np.ndarray = KMeans(k, random_state=rng, **start).fit(rows).labels_
+    start = None if labels is None else compute_cluster_means(rows, labels, k)
+    found: np.ndarray = fit_kmeans(rows, k, n_init, rng, start).labels_
     return found
+
+
+def fit_kmeans(rows: np.ndarray, k: int, n_init: int, rng: Any, start: np.ndarray | None = None) -> KMeans:
+    """Fit k-means from the centres `start`, or from `n_init` random starts.
+
+    With many rows, the best of these is chosen on a sample.
+    """
+    with warnings.catch_warnings():
+        # Estimators have their own warning about fewer distinct rows than clusters.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if start is None and rows.shape[0] > LARGE_GRAPH and n_init > 1:
+            rng = check_random_state(rng)
+            some = np.sort(rng.choice(rows.shape[0], max(LARGE_GRAPH // 2, k), replace=False))
+            start = KMeans(k, n_init=n_init, random_state=rng).fit(rows[some]).cluster_centers_
+        if start is not None:
+            return KMeans(k, n_init=1, init=start, random_state=rng).fit(rows)
+        return KMeans(k, n_init=n_init, random_state=rng).fit(rows)
 
 
 def round_by_rotation(rows: np.ndarray, rng: Any, *, max_iter: int = 100) -> np.ndarray:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, diags_array, issparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import LinearOperator, cg
 
 from likewise.spectral._affinity import Graph
+from likewise.spectral._block_products import LARGE_GRAPH, GraphBlocks
 from likewise.spectral._gaussian_metric import MixtureSpace
 from likewise.supervision import Closure
 from likewise.supervision.cliques import Edges
@@ -27,11 +29,13 @@ _DOUBT = 0.02
 # A component starts a new class once the classes it may still belong to have less than this probability.
 _OPENS = 0.25
 _TOL, _STEPS = 1e-5, 500  # of conjugate gradients
+_TOL_LARGE = 1e-4  # for large graphs, which are solved in single precision
 # Up to this many rows, and this many numbers, columns of the inverse are stored; above, each is solved anew.
 _MOST_ROWS = 1_500
 _MOST_KEPT = 20_000_000
 # Added to a unit diagonal: two rows that are only similar to each other would make the matrix singular.
 _RIDGE = 1e-9
+_RIDGE_LARGE = 10 * _TOL_LARGE  # above the error of the solutions
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,6 +51,15 @@ class PreparedRows:
     smoothed: np.ndarray  # (n_samples, n_first) the initial clusters as shares, smoothed along the graph
     medoids: np.ndarray  # (n_first,) the row nearest to the mean of each initial cluster
     space: MixtureSpace | None  # the rows prepared for mixtures, if a metric is learned
+
+    def has_rows(self, X: Any) -> bool:
+        """Return True if these are the rows X."""
+        if self.X is X:
+            return True
+        if issparse(X) or issparse(self.X):
+            same = issparse(X) and issparse(self.X) and X.shape == self.X.shape
+            return bool(same and not (X != self.X).nnz)
+        return np.array_equal(self.X, X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,8 +356,9 @@ class Smoother:
 
     The solution for :math:`b = \gamma D p` is p smoothed along the graph: it minimises
     :math:`(1-\gamma)\sum_{ij} w_{ij}(x_i - x_j)^2/2 + \gamma\sum_i d_i (x_i - p_i)^2`. It corresponds to a
-    random walk with restart of about :math:`1/\gamma` steps. Conjugate gradients solve one column at a time,
-    so the result for a column does not depend on other columns.
+    random walk with restart of about :math:`1/\gamma` steps. The result for a column does not depend on other
+    columns. Conjugate gradients solve one column at a time in double precision, or, for graphs of more than
+    40,000 rows, several at a time in single precision.
     """
 
     def __init__(self, graph: Graph, gamma: float) -> None:
@@ -353,10 +367,18 @@ class Smoother:
         self._root = 1.0 / np.sqrt(graph.degrees)
         scale = diags_array(self._root)
         normal = csr_array(scale @ csr_array(graph.weights) @ scale)
+        self._blocks = GraphBlocks(normal) if graph.n_samples > LARGE_GRAPH else None
+        self._ridge = _RIDGE if self._blocks is None else _RIDGE_LARGE
         self._order = _find_cache_order(normal)
         self._place = np.argsort(self._order)
         self._normal = csr_array(normal[self._order][:, self._order])
         self._influence: dict[int, np.ndarray] = {}
+
+    def with_gamma(self, gamma: float) -> Smoother:
+        """Return a smoother of the same graph with another gamma."""
+        other = copy.copy(self)
+        other.gamma, other._influence = gamma, {}
+        return other
 
     @property
     def n_samples(self) -> int:
@@ -372,7 +394,7 @@ class Smoother:
     def smooth(self, values: np.ndarray) -> np.ndarray:
         """Return the columns of `values`, smoothed along the graph."""
         right = self.gamma * self.degrees[:, None] * values
-        return np.column_stack([self._solve(column) for column in right.T])
+        return np.ascontiguousarray(self._solve(right.T).T)
 
     def diffuse(self, values: np.ndarray, steps: int, power: float) -> np.ndarray:
         """Return the values after some steps of diffusion.
@@ -400,11 +422,10 @@ class Smoother:
         if not len(rows):
             return base
         missing = values - base[rows]
-        if not self.has_influence(len(rows)):
-            changes = [self._extend_smoothly(rows, column) for column in missing.T]
-            return base + np.column_stack(changes)
+        if not self.has_influence(len(rows)) or (self._blocks is not None and noise is None):
+            return base + self._extend_smoothly(rows, missing)
         influence, unit, root = self._compute_influence(rows)
-        unit[np.diag_indices(len(rows))] += _RIDGE if noise is None else _RIDGE + noise
+        unit[np.diag_indices(len(rows))] += self._ridge if noise is None else self._ridge + noise
         factor = cho_factor(unit, overwrite_a=True, check_finite=False)
         weights = cho_solve(factor, missing / root[:, None], check_finite=False) / root[:, None]
         return np.asarray(base + influence @ weights)
@@ -416,7 +437,7 @@ class Smoother:
         once (Dubrule 1983).
         """
         _, unit, root = self._compute_influence(rows)
-        unit[np.diag_indices(len(rows))] += _RIDGE
+        unit[np.diag_indices(len(rows))] += self._ridge
         inverse = np.linalg.inv(unit)
         missing = (values - base[rows]) / root[:, None]
         away = (inverse @ missing) / np.diag(inverse)[:, None]
@@ -428,35 +449,35 @@ class Smoother:
         The correlation is made symmetric, which it is up to rounding. Columns are stacked as rows in memory,
         which is faster.
         """
-        influence = np.stack([self._compute_column(row) for row in rows.tolist()]).T
+        new = [row for row in dict.fromkeys(rows.tolist()) if row not in self._influence]
+        if new:
+            ones = np.zeros((len(new), self.n_samples))
+            ones[np.arange(len(new)), new] = 1.0
+            self._influence.update(zip(new, self._solve(ones), strict=True))
+        influence = np.stack([self._influence[row] for row in rows.tolist()]).T
         own = influence[rows]
         root = np.sqrt(np.diag(own))
         return influence, (own + own.T) / (2 * np.outer(root, root)), root
 
-    def _compute_column(self, row: int) -> np.ndarray:
-        """Return the column of the inverse for one row: its influence on every row."""
-        if row not in self._influence:
-            one = np.zeros(self.n_samples)
-            one[row] = 1.0
-            self._influence[row] = self._solve(one)
-        return self._influence[row]
-
     def _extend_smoothly(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return the smoothest change that has `values` at `rows`."""
-        scaled = np.zeros(self.n_samples)
-        scaled[rows] = values / self._root[rows]
-        right = (1.0 - self.gamma) * (self._normal @ scaled[self._order])[self._place]
+        """Return the smoothest change of each column that has `values` at `rows`."""
+        scaled = np.zeros((self.n_samples, values.shape[1]))
+        scaled[rows] = values / self._root[rows, None]
+        spread = np.stack([self._normal @ column for column in scaled[self._order].T])[:, self._place]
         free = np.ones(self.n_samples)
         free[rows] = 0.0
-        found = self._solve_by_gradients(right * free, free)
+        found = self._solve_by_gradients((1.0 - self.gamma) * spread * free, free).T
         found[rows] = scaled[rows]
-        return np.asarray(found * self._root)
+        return np.asarray(found * self._root[:, None])
 
-    def _solve(self, right: np.ndarray) -> np.ndarray:
-        return self._solve_by_gradients(right * self._root, None) * self._root
+    def _solve(self, rights: np.ndarray) -> np.ndarray:
+        return self._solve_by_gradients(rights * self._root, None) * self._root
 
-    def _solve_by_gradients(self, right: np.ndarray, free: np.ndarray | None) -> np.ndarray:
-        """Solve (I - (1-gamma) N) x = right by conjugate gradients; entries with `free` = 0 stay 0."""
+    def _solve_by_gradients(self, rights: np.ndarray, free: np.ndarray | None) -> np.ndarray:
+        """Solve (I - (1-gamma) N) x = right for each right side; entries with `free` = 0 stay 0."""
+        if self._blocks is not None:
+            fixed = None if free is None else free == 0
+            return self._blocks.solve(rights, 1.0 - self.gamma, fixed=fixed, tol=_TOL_LARGE, max_iter=_STEPS)
         free = None if free is None else free[self._order]
 
         def multiply(x: np.ndarray) -> np.ndarray:
@@ -466,8 +487,8 @@ class Smoother:
             return change if free is None else change * free
 
         operator = LinearOperator(self._normal.shape, matvec=multiply, dtype=np.float64)
-        found = cg(operator, right[self._order], rtol=_TOL, atol=0.0, maxiter=_STEPS)[0]
-        return np.asarray(found[self._place])
+        found = [cg(operator, x[self._order], rtol=_TOL, atol=0.0, maxiter=_STEPS)[0] for x in rights]
+        return np.stack(found)[:, self._place]
 
 
 def _find_cache_order(graph: csr_array) -> np.ndarray:

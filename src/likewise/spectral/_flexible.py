@@ -138,6 +138,7 @@ class FlexibleSpectralClustering(SpectralFamily):
 
     level: float | Literal["auto"]
 
+    _seconds_per_row: ClassVar[float] = 1.6e-3  # up to six levels, each with several searches for roots
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SpectralFamily.parameter_rules,

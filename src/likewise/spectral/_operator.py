@@ -151,6 +151,10 @@ class SpectralOperator(LinearOperator):
             image += term @ block
         return image
 
+    def apply_rest(self, block: np.ndarray) -> np.ndarray:
+        """Return the product of all but the graph with a vector or a block of vectors."""
+        return self._add_diagonal(self.apply_terms(block), block)
+
     def _matmat(self, X):
         if self._outer is None:
             result = self._graph @ X
@@ -158,6 +162,9 @@ class SpectralOperator(LinearOperator):
             result = (self._outer * (self._graph @ (self._outer * X.T).T).T).T
         for term in self._low_rank:
             result += term @ X
+        return self._add_diagonal(result, X)
+
+    def _add_diagonal(self, result, X):
         if self._added is not None:
             result += (self._added * X.T).T
         if self.shift:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.cluster import KMeans
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from likewise._compat import check_random_state
 from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
+from likewise.backends import get_n_threads
+from likewise.backends.neighbors import estimate_search_seconds
 from likewise.base import HintedClusterer, Rule
 from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.spectral._affinity import Recipe, build_graph, compute_similarities
-from likewise.spectral._base import warn_equal_rows
+from likewise.spectral._base import fit_kmeans, warn_equal_rows, warn_if_long
 from likewise.spectral._classes import PreparedRows, PropagatedClasses, Smoother, propagate_classes
 from likewise.spectral._gaussian_metric import HintedMixtureRows, LearnedMetric, MixtureSpace, learn_metric
 from likewise.spectral._link_evidence import (
@@ -35,6 +41,8 @@ from likewise.supervision.cliques import derive_implied_links
 # small ones (with 0.03 the ARI of the initial clusters falls from .26 to .13 on protein).
 _FIRST_RESTART = 0.1
 _LEAST_NEIGHBORS = 2
+_SECONDS_PER_ROW = 3e-5  # of a fit with ten clusters and 200 links, without the search for neighbours
+_ROWS_AT_ONCE = 8_192  # of `predict`, which bounds its memory
 # The metric is learned from the links as if they were certain. With at least this many links and an estimated
 # error rate of at least this, it is also learned from uncertain links; this second metric is kept unless its
 # log-evidence is lower by more than the margin.
@@ -85,8 +93,8 @@ class PropagationClustering(HintedClusterer):
         :math:`\gamma`, the weight of the initial clusters relative to the neighbours of a row; above 0 and
         below 1.
     neighbor_search : {"cells", "exact", "approximate"}, default="cells"
-        How neighbours are found. "cells" is exact for up to 40,000 rows and searches cell by cell for more;
-        "approximate" uses pynndescent.
+        How neighbours are found. "approximate" compares each row with the rows of its nearest cells of
+        k-means; "cells" does so for more than 40,000 rows of 8 or more columns and is exact otherwise.
     n_init : int, default=5
         Number of starts of k-means.
     error_rate : float or "learn", default=0.0
@@ -120,6 +128,8 @@ class PropagationClustering(HintedClusterer):
         The mixtures and their weights, if any were learned.
     violations_ : likewise.evaluation.Satisfaction
         The links that the labels satisfy and violate.
+    neighbor_recall_ : float
+        The share of the true neighbours of a sample of rows that the search found; 1 if it is exact.
     n_iter_ : int
         Number of propagations along the graph: one, and one more for each new class.
     n_features_in_ : int
@@ -149,6 +159,7 @@ class PropagationClustering(HintedClusterer):
 
     n_features_in_: int
     n_iter_: int
+    neighbor_recall_: float
     cluster_proba_: np.ndarray
 
     labels_: np.ndarray
@@ -163,6 +174,7 @@ class PropagationClustering(HintedClusterer):
     _ready: PreparedRows
     _hints: Supervision
 
+    _sparse_rows = "sparse"
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": Rule.integer(1),
@@ -210,8 +222,8 @@ class PropagationClustering(HintedClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows. Sparse rows give the same clusters as dense ones; they need ``learn_metric=False``.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
@@ -226,13 +238,13 @@ class PropagationClustering(HintedClusterer):
         if reused is not None and reused.X is X:  # already validated
             self._check_parameters()
             self.n_features_in_ = X.shape[1]
-            hints = self._check_supervision(supervision, len(X), y, given=X)
-            self._check_n_clusters(self.n_clusters, len(X), hints)
+            hints = self._check_supervision(supervision, X.shape[0], y, given=X)
+            self._check_n_clusters(self.n_clusters, X.shape[0], hints)
         else:
             X, hints = self._check_fit(X, y, supervision)
             warn_equal_rows(self, X)
         key = self._make_recipe_key()
-        if reused is None or reused.key != key or not (reused.X is X or np.array_equal(reused.X, X)):
+        if reused is None or reused.key != key or not reused.has_rows(X):
             reused = self._prepare(X, key)
         self._ready = reused
         first = np.arange(len(self._ready.medoids))
@@ -242,6 +254,7 @@ class PropagationClustering(HintedClusterer):
         propagated = self._propagate_certain(hints) if certain else self._propagate_uncertain(hints)
         self.propagation_ = propagated
         self.n_iter_ = propagated.n_passes
+        self.neighbor_recall_ = self._ready.graph.recall
         self.cluster_proba_ = propagated.cluster_shares
         self.labels_ = self.cluster_proba_.argmax(axis=1)
         self._hints = hints
@@ -405,29 +418,35 @@ class PropagationClustering(HintedClusterer):
         few = min(self.n_neighbors, max(_LEAST_NEIGHBORS, n_samples // (2 * self.n_clusters)))
         return Recipe("local", few, search=self.neighbor_search)  # type: ignore[arg-type]
 
-    def _prepare(self, X: np.ndarray, key: tuple[Any, ...]) -> PreparedRows:
+    def _prepare(self, X: Any, key: tuple[Any, ...]) -> PreparedRows:
         """Build the graph and the initial clusters, and smooth these along the graph."""
+        search = estimate_search_seconds(X.shape[0], X.shape[1], self.neighbor_search, is_sparse=issparse(X))  # type: ignore[arg-type]
+        seconds = search + _SECONDS_PER_ROW * X.shape[0]
+        warn_if_long(self, seconds, "Fit a sample of the rows, and predict the others.")
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=3)
-        start: dict[str, Any] = {"n_init": self.n_init}
         centers = self._initial_centers
-        if centers is not None and centers.shape == (self.n_clusters, X.shape[1]):
-            start = {"init": centers, "n_init": 1}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # `fit` warns about equal rows
-            found = KMeans(self.n_clusters, random_state=seeds[0], **start).fit(X)
+        if centers is not None and centers.shape != (self.n_clusters, X.shape[1]):
+            centers = None
+        found = fit_kmeans(X, self.n_clusters, self.n_init, seeds[0], centers)
         first = np.unique(found.labels_, return_inverse=True)[1]
         n_first = int(first.max()) + 1
-        means = np.stack([X[first == c].mean(axis=0) for c in range(n_first)])
-        order = np.lexsort((((X - means[first]) ** 2).sum(axis=1), first))
-        graph = build_graph(X, self._make_recipe(len(X)), random_state=int(seeds[1]))
+        means = np.stack([np.asarray(X[first == c].mean(axis=0)).ravel() for c in range(n_first)])
+        if issparse(X):
+            near = X.multiply(X).sum(axis=1) + (means**2).sum(axis=1)[first]
+            near -= 2 * np.asarray(X.multiply(means[first]).sum(axis=1)).ravel()
+        else:
+            near = ((X - means[first]) ** 2).sum(axis=1)
+        order = np.lexsort((near, first))
+        graph = build_graph(X, self._make_recipe(X.shape[0]), random_state=int(seeds[1]))
+        smoother = Smoother(graph, self.restart)
         return PreparedRows(
             key=key,
             X=X,
             graph=graph,
-            smoother=Smoother(graph, self.restart),
+            smoother=smoother,
             centers=found.cluster_centers_,
             first=first,
-            smoothed=Smoother(graph, _FIRST_RESTART).smooth(np.eye(n_first)[first]),
+            smoothed=smoother.with_gamma(_FIRST_RESTART).smooth(np.eye(n_first)[first]),
             medoids=order[np.searchsorted(first[order], np.arange(n_first))],
             space=MixtureSpace(X, self.n_clusters, int(seeds[2])) if self.learn_metric else None,
         )
@@ -437,7 +456,7 @@ class PropagationClustering(HintedClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             New rows.
 
         Returns
@@ -445,22 +464,38 @@ class PropagationClustering(HintedClusterer):
         proba : ndarray of shape (n_samples, n_clusters)
             The probabilities.
         """
+        return np.concatenate(self._predict_blocks(X, lambda proba: proba))
+
+    def _predict_blocks(self, X: MatrixLike, convert: Callable[[np.ndarray], np.ndarray]) -> list[np.ndarray]:
+        """Convert the probabilities of blocks of rows, on as many threads as the current limits allow."""
         check_is_fitted(self, "propagation_")
         X = self._check_X(X, reset=False)
         rows, graph = self._ready.X, self._ready.graph
-        if len(rows) == 1:
-            return np.ones((len(X), 1))
-        alike = compute_similarities(X, rows, graph, self._make_recipe(len(rows)))
-        total = np.asarray(alike.sum(axis=1)).reshape(-1, 1)
-        fallback = np.tile(self.cluster_proba_.mean(axis=0), (len(X), 1))
-        return np.divide(np.asarray(alike @ self.cluster_proba_), total, out=fallback, where=total > 0)
+        n = rows.shape[0]
+        recipe, usual = self._make_recipe(n), self.cluster_proba_.mean(axis=0)
+
+        def predict_block(part: slice) -> np.ndarray:
+            if n == 1:
+                return convert(np.ones((part.stop - part.start, 1)))
+            alike = compute_similarities(X[part], rows, graph, recipe)
+            total = np.asarray(alike.sum(axis=1)).reshape(-1, 1)
+            fallback = np.tile(usual, (len(total), 1))
+            shares = np.asarray(alike @ self.cluster_proba_)
+            return convert(np.divide(shares, total, out=fallback, where=total > 0))
+
+        blocks = list(gen_batches(X.shape[0], _ROWS_AT_ONCE))
+        n_threads = min(get_n_threads(X.shape[0] * n, None), len(blocks))
+        if n_threads < 2:
+            return [predict_block(part) for part in blocks]
+        with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
+            return list(pool.map(predict_block, blocks))
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the most likely cluster of each row.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             New rows.
 
         Returns
@@ -468,4 +503,12 @@ class PropagationClustering(HintedClusterer):
         labels : ndarray of shape (n_samples,)
             The cluster of each row.
         """
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
+        return np.concatenate(self._predict_blocks(X, lambda proba: proba.argmax(axis=1)))
+
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        if self.learn_metric and issparse(X):
+            raise TypeError(
+                f"{type(self).__name__}: learn_metric=True takes dense rows, and X is sparse. Reduce X to "
+                "about a hundred columns with sklearn.decomposition.TruncatedSVD, or set learn_metric=False."
+            )
+        return super()._check_X(X, reset=reset)

@@ -1,0 +1,117 @@
+"""The nearest rows of each row among many candidates.
+
+Candidates are appended to the list of a row without a branch per candidate: most are farther than its limit,
+which eight comparisons at a time find out, and the branch predictor cannot guess the others. A full list is
+reduced to its k nearest, whose largest distance is the new limit.
+"""
+
+import numpy as np
+
+from likewise.kernels._njit import njit
+
+
+@njit(nogil=True, cache=True)
+def _partition(values, members, size, k):
+    """Move the k smallest of the first `size` values to the front; return the largest of them."""
+    low, high = 0, size
+    while True:
+        a, b, c = values[low], values[(low + high) // 2], values[high - 1]
+        pivot = max(min(a, b), min(max(a, b), c))
+        less = low
+        for j in range(low, high):
+            v, member = values[j], members[j]
+            values[j], members[j] = values[less], members[less]
+            values[less], members[less] = v, member
+            less += v < pivot
+        if less > k:
+            high = less
+            continue
+        same = less
+        for j in range(less, high):
+            v, member = values[j], members[j]
+            values[j], members[j] = values[same], members[same]
+            values[same], members[same] = v, member
+            same += v == pivot
+        if same >= k:
+            return pivot
+        low = same
+
+
+@njit(nogil=True, cache=True)
+def keep_nearest(distances, rows, first, k, values, members, counts, limits, mask):
+    """Add the candidates nearer than the limit to the list of each row, and shorten full lists.
+
+    IN   distances (n_rows, n_candidates), where that of a row to itself becomes infinite; rows (n_rows,): the
+         row numbers; candidate b is row first + b; k: the number of neighbours wanted
+    OUT  values, members (n, room): distances and row numbers of the candidates of each row, of which the
+         first counts[i] are valid; counts, limits (n,); mask: at least 8 more bytes than candidates
+    """
+    m = distances.shape[1]
+    most = values.shape[1] - 8
+    words = mask.view(np.uint64)
+    whole = m // 8
+    for a in range(distances.shape[0]):
+        i = rows[a]
+        away, value, member = distances[a], values[i], members[i]
+        if 0 <= i - first < m:
+            away[i - first] = np.inf
+        limit, count = limits[i], counts[i]
+        for b in range(m):
+            mask[b] = away[b] < limit
+        for w in range(whole):
+            if words[w]:
+                for b in range(8 * w, 8 * w + 8):
+                    value[count] = away[b]
+                    member[count] = first + b
+                    count += away[b] < limit
+                if count > most:
+                    limit, count = _partition(value, member, count, k), k
+        for b in range(8 * whole, m):
+            value[count] = away[b]
+            member[count] = first + b
+            count += away[b] < limit
+        if count > most:
+            limit, count = _partition(value, member, count, k), k
+        limits[i], counts[i] = limit, count
+
+
+@njit(nogil=True, cache=True)
+def select_smallest(values, found):
+    """Find the columns of the smallest values of each row, in order; ties go to the first column.
+
+    IN   values (n, m)
+    OUT  found (n, k)
+    """
+    k = found.shape[1]
+    best = np.empty(k, dtype=values.dtype)
+    for a in range(values.shape[0]):
+        best[:] = np.inf
+        found[a] = 0
+        for b in range(values.shape[1]):
+            v = values[a, b]
+            if v < best[k - 1]:
+                at = k - 1
+                while at > 0 and best[at - 1] > v:
+                    best[at] = best[at - 1]
+                    found[a, at] = found[a, at - 1]
+                    at -= 1
+                best[at] = v
+                found[a, at] = b
+
+
+@njit(nogil=True, fastmath={"reassoc", "contract"}, cache=True)
+def compute_distances(X, first, neighbors, distances):
+    """Compute the distances of the rows from `first` on to their neighbours, from differences.
+
+    IN   X (n, d); neighbors (m, k): row numbers
+    OUT  distances (m, k)
+    """
+    for a in range(neighbors.shape[0]):
+        mine = X[first + a]
+        for b in range(neighbors.shape[1]):
+            other = X[neighbors[a, b]]
+            total = 0.0
+            for j in range(X.shape[1]):
+                step = mine[j] - other[j]
+                total += step * step
+            distances[a, b] = np.sqrt(total)
