@@ -50,177 +50,175 @@ class Surroundings:
         return cls(rows, near, cosines, smooth, base)
 
 
+class _Column:
+    """Numbers that are appended one record at a time; reading the first records costs nothing."""
+
+    def __init__(self, width: int, dtype: Any) -> None:
+        self._data = np.zeros((64, width), dtype=dtype)
+        self.n = 0
+
+    def append(self, *record: float) -> None:
+        if self.n == len(self._data):
+            self._data = np.concatenate([self._data, np.zeros_like(self._data)])
+        self._data[self.n] = record
+        self.n += 1
+
+    def get(self, n: int) -> npt.NDArray[Any]:
+        return self._data[:n]
+
+
 @dataclass(frozen=True, eq=False)
 class GroupAnswers:
-    """What the first answers of an interview say.
+    """What the first answers of an interview say about groups.
 
     Attributes
     ----------
-    references, group_of : ndarray of int
-        The rows that stand for groups, and the group of each, numbered from 0.
+    n_answers : int
+        The number of answers.
+    references, births, group_of : ndarray of int
+        The rows that stand for groups, the number of answers before each, and its group, numbered from 0.
     rows, refs, signs : ndarray
         The evidence: row, index of the reference, and 1 if the row belongs to its group, -1 if not.
+    votes : ndarray of int of shape (n, 3)
+        Pairs of references with the sign.
     links : ndarray of int of shape (n, 3)
         Pairs of rows that are no references, with the sign.
     placed : ndarray of shape (n, 3)
-        For each first page of a placement: the cosine to the nearest group then, whether it was new, and the row.
+        Each first page of a placement: cosine to the nearest group then, whether it was new, and the row.
     tiles : ndarray of shape (n, 2)
-        For each tile: the probability of membership predicted then, and whether it belonged to the group.
+        Each tile of a look at a group: probability predicted then, and whether it belonged to the group.
+    again : ndarray of shape (n, 4)
+        Each further placement of a reference: number of the answer, index of the reference, whether it
+        belonged to a group shown, and the page; 0 if it was a check.
+    paged : (int, int)
+        The last page and the row, if the last answer was "none of these"; else row -1.
     """
 
     n_answers: int
     references: IntArray
+    births: IntArray
     group_of: IntArray
     rows: IntArray
     refs: IntArray
-    signs: FloatArray
+    signs: IntArray
+    votes: IntArray
     links: IntArray
     placed: npt.NDArray[np.float64]
     tiles: npt.NDArray[np.float64]
     again: npt.NDArray[np.float64]
-    asked: dict[int, list[tuple[int, int]]]
-    births: IntArray
-    differ: set[tuple[int, int]]
     paged: tuple[int, int]
 
     @property
     def n_groups(self) -> int:
+        """The number of groups that answers confirm."""
         return int(self.group_of.max()) + 1 if len(self.group_of) else 0
 
 
-@dataclass(eq=False)
+_COLUMNS = {"refs": 2, "evidence": 3, "links": 3, "votes": 3, "placed": 3, "tiles": 2, "again": 4}
+
+
 class AnswerLog:
     """A fold of replies into evidence about groups. It only grows; `cut` returns what a prefix says."""
 
-    around: Surroundings
-    sharpness: float = 20.0
-    _replies: list[Any] = field(default_factory=list)
-    _ends: list[tuple[int, ...]] = field(default_factory=lambda: [(0,) * 7])
-
-    def __post_init__(self) -> None:
+    def __init__(self, around: Surroundings, sharpness: float = 20.0) -> None:
+        self.around, self.sharpness = around, sharpness
         self._start()
 
     def _start(self) -> None:
-        self._replies, self._ends = [], [(0,) * 7]
-        self._refs: list[int] = []
+        self._replies: tuple[Any, ...] = ()
+        floats = ("placed", "tiles", "again")
+        self._columns = {
+            name: _Column(width, np.float64 if name in floats else np.int64) for name, width in _COLUMNS.items()
+        }
+        self._ends = [dict.fromkeys(_COLUMNS, 0)]
         self._index: dict[int, int] = {}
-        self._evidence: list[tuple[int, int, int]] = []
-        self._links: list[tuple[int, int, int]] = []
-        self._votes: list[tuple[int, int, int]] = []
-        self._placed: list[tuple[float, bool, int]] = []
-        self._tiles: list[tuple[float, bool]] = []
-        self._again: list[tuple[float, ...]] = []  # answer, reference index, hit, page
         self._sums: list[FloatArray] = []
-        self._births: list[int] = []
-        self._page, self._paged = 0, -1  # pages after the first, and the row, if the last answer was NEW
-        self._roots = np.empty(0, dtype=np.int64)
+        self._paged_after = [(0, -1)]
+        self._page, self._paged = 0, -1
+        self._forget()
+
+    def _forget(self) -> None:
+        self._roots: IntArray | None = None
         self._means: FloatArray | None = None
 
-    def cut(self, replies: Sequence[Any]) -> GroupAnswers:
+    def cut(self, replies: tuple[Any, ...]) -> GroupAnswers:
         """Return what these replies say; those already read are not read again."""
-        seen = self._replies
-        common = min(len(seen), len(replies))
-        if any(a is not b and a != b for a, b in zip(seen[:common], replies, strict=False)):
+        common = min(len(self._replies), len(replies))
+        if self._replies[:common] != replies[:common]:
             self._start()
         for reply in replies[len(self._replies) :]:
             self._add(reply)
-        n = len(replies)
-        ends = self._ends[n]
-        refs = np.array(self._refs[: ends[0]], dtype=np.int64)
-        evidence = np.array(self._evidence[: ends[1]], dtype=np.int64).reshape(-1, 3)
-        votes = self._votes[: ends[3]]
-        roots = find_roots(len(refs), votes, evidence)
-        kept, group_of = np.unique(roots, return_inverse=True)
-        placed = np.array(self._placed[: ends[4]], dtype=np.float64).reshape(-1, 3)
-        if len(placed):  # a group that turned out to be another one was not new
-            for at in np.flatnonzero(placed[:, 1]):
-                ref = self._index.get(int(placed[at, 2]), -1)
-                if 0 <= ref < len(refs) and roots[ref] != ref:
-                    placed[at, 1] = 0
-        asked: dict[int, list[tuple[int, int]]] = {}
-        again = self._again[: ends[6]]
-        for when, ref, hit, _ in again:
-            asked.setdefault(int(ref), []).append((int(when), int(hit)))
+        if len(replies) > len(self._replies):
+            self._replies = replies
+        ends = self._ends[len(replies)]
+        get = {name: column.get(ends[name]) for name, column in self._columns.items()}
+        roots = find_roots(ends["refs"], get["votes"])
+        placed = get["placed"].copy()
+        for at in np.flatnonzero(placed[:, 1]):  # a group that turned out to be another one was not new
+            ref = self._index[int(placed[at, 2])]
+            placed[at, 1] = roots[ref] == ref
         return GroupAnswers(
-            n,
-            refs,
-            group_of.astype(np.int64),
-            evidence[:, 0],
-            evidence[:, 1],
-            evidence[:, 2].astype(np.float32),
-            np.array(self._links[: ends[2]], dtype=np.int64).reshape(-1, 3),
-            placed,
-            np.array(self._tiles[: ends[5]], dtype=np.float64).reshape(-1, 2),
-            np.array(again, dtype=np.float64).reshape(-1, 4),
-            asked,
-            np.array(self._births[: ends[0]], dtype=np.int64),
-            {(a, b) for a, b, sign in votes if sign < 0},
-            (self._page, self._paged) if n == len(self._replies) else (0, -1),
+            n_answers=len(replies),
+            references=get["refs"][:, 0],
+            births=get["refs"][:, 1],
+            group_of=np.unique(roots, return_inverse=True)[1].astype(np.int64),
+            rows=get["evidence"][:, 0],
+            refs=get["evidence"][:, 1],
+            signs=get["evidence"][:, 2],
+            votes=get["votes"],
+            links=get["links"],
+            placed=placed,
+            tiles=get["tiles"],
+            again=get["again"],
+            paged=self._paged_after[len(replies)],
         )
 
     # ------------------------------------------------------------------ adding one reply
 
     def _add_reference(self, row: int) -> int:
         if row not in self._index:
-            self._index[row] = len(self._refs)
-            self._refs.append(row)
-            self._births.append(len(self._replies))
+            self._index[row] = len(self._index)
+            self._columns["refs"].append(row, len(self._ends) - 1)
             self._sums.append(self.around.smooth[row].copy())
-            self._roots = np.append(self._roots, self._index[row])
-            self._means = None
+            self._forget()
         return self._index[row]
 
     def _state(self, row: int, ref: int, sign: int) -> None:
         """Record that a row belongs to the group of a reference, or not."""
         own = self._index.get(row)
-        if own is not None:
-            if own == ref:
-                return
-            self._votes.append((own, ref, sign))
-            self._roots = find_roots(
-                len(self._refs), self._votes, np.array(self._evidence, dtype=np.int64).reshape(-1, 3)
-            )
-            self._means = None
-        else:
-            self._evidence.append((row, ref, sign))
+        if own is None:
+            self._columns["evidence"].append(row, ref, sign)
             if sign > 0:
-                self._sums[ref] = self._sums[ref] + self.around.smooth[row]
+                self._sums[ref] += self.around.smooth[row]
                 self._means = None
-
-    def _get_means(self) -> tuple[IntArray, FloatArray]:
-        """Return the groups (roots) and their means as known from the answers so far."""
-        if self._means is None:
-            self._kept, inverse = np.unique(self._roots, return_inverse=True)
-            means = np.zeros((len(self._kept), self.around.rows.shape[1]), dtype=np.float32)
-            np.add.at(means, inverse, np.array(self._sums))
-            self._inverse = inverse
-            self._means = means / np.maximum(np.linalg.norm(means, axis=1), 1e-12)[:, None]
-        return self._inverse, self._means
+        elif own != ref:
+            self._columns["votes"].append(own, ref, sign)
+            self._forget()
 
     def get_means(self) -> FloatArray:
-        """Return the mean of each group, in the order of `GroupAnswers.group_of`, after all replies."""
-        return self._get_means()[1]
+        """Return the mean of each group as known from all replies read, in the order of their numbers."""
+        return self._find_means()[1]
+
+    def _find_means(self) -> tuple[IntArray, FloatArray]:
+        if self._roots is None:
+            votes = self._columns["votes"]
+            roots = find_roots(len(self._index), votes.get(votes.n))
+            self._roots = np.unique(roots, return_inverse=True)[1]
+        if self._means is None:
+            means = np.zeros((int(self._roots.max()) + 1, self.around.rows.shape[1]), dtype=np.float32)
+            np.add.at(means, self._roots, np.array(self._sums))
+            self._means = means / np.maximum(np.linalg.norm(means, axis=1), 1e-12)[:, None]
+        return self._roots, self._means
 
     def _add(self, reply: Any) -> None:
         kind, rows, answer = reply.question.kind, reply.question.rows, reply.answer
-        when = len(self._replies)
-        if kind != "placement":
-            self._page, self._paged = 0, -1
+        paged, self._page, self._paged = (self._page, self._paged), 0, -1
         if str(answer) == "UNSURE":
             pass
         elif kind == "placement":
-            self._add_placement(rows[0], rows[1:], answer, when)
+            self._add_placement(rows[0], rows[1:], answer, paged)
         elif kind == "members":
-            ref = self._add_reference(rows[0])
-            tapped = set(getattr(answer, "rows", ()))
-            inverse, means = self._get_means()
-            for row in rows[1:]:
-                logits = self.sharpness * (means @ self.around.rows[row])
-                shares = np.exp(logits - logits.max())
-                p = float(shares[inverse[ref]] / shares.sum())
-                self._tiles.append((p, row not in tapped))
-            for row in rows[1:]:
-                self._state(row, ref, -1 if row in tapped else 1)
+            self._add_members(rows[0], rows[1:], set(getattr(answer, "rows", ())))
         else:
             for i, j, together in reply.relations:
                 if i in self._index or j in self._index:
@@ -229,38 +227,34 @@ class AnswerLog:
                 elif together:
                     self._state(j, self._add_reference(i), 1)
                 else:
-                    self._links.append((i, j, -1))
-        self._replies.append(reply)
-        self._ends.append(
-            tuple(
-                map(
-                    len,
-                    (
-                        self._refs,
-                        self._evidence,
-                        self._links,
-                        self._votes,
-                        self._placed,
-                        self._tiles,
-                        self._again,
-                    ),
-                )
-            )
-        )
+                    self._columns["links"].append(i, j, -1)
+        self._ends.append({name: column.n for name, column in self._columns.items()})
+        self._paged_after.append((self._page, self._paged))
 
-    def _add_placement(self, row: int, shown: Sequence[int], answer: Any, when: int) -> None:
+    def _add_members(self, reference: int, rows: Sequence[int], tapped: set[int]) -> None:
+        ref = self._add_reference(reference)
+        groups, means = self._find_means()
+        logits = self.sharpness * (self.around.rows[list(rows)] @ means.T)
+        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+        predicted = shares[:, groups[ref]] / shares.sum(axis=1)
+        for row, p in zip(rows, predicted.tolist(), strict=True):
+            self._columns["tiles"].append(p, row not in tapped)
+        for row in rows:
+            self._state(row, ref, -1 if row in tapped else 1)
+
+    def _add_placement(self, row: int, shown: Sequence[int], answer: Any, paged: tuple[int, int]) -> None:
         refs = [self._add_reference(r) for r in shown]
         new = str(answer) == "NEW"
         if row in self._index:
-            hit = 0.0 if new else 1.0
-            page = self._page + 1 if self._paged == row else 0
-            self._again.append((when, self._index[row], hit, page))
-            self._page, self._paged = (page, row) if page and new else (0, -1)
+            page = paged[0] + 1 if paged[1] == row else 0
+            self._columns["again"].append(len(self._ends) - 1, self._index[row], not new, page)
+            if page and new:
+                self._page, self._paged = page, row
         else:
-            _, means = self._get_means()
-            near = float((means @ self.around.rows[row]).max())
-            self._placed.append((near, new, row))
-            self._page, self._paged = (0, row) if new else (0, -1)
+            near = float((self._find_means()[1] @ self.around.rows[row]).max())
+            self._columns["placed"].append(near, new, row)
+            if new:
+                self._paged = row
         if new:
             self._add_reference(row)
             for ref in refs:
@@ -269,20 +263,15 @@ class AnswerLog:
             self._state(row, self._index[answer.reference], 1)
 
 
-def find_roots(n: int, votes: Sequence[tuple[int, int, int]], evidence: IntArray) -> IntArray:
+def find_roots(n: int, votes: IntArray) -> IntArray:
     """Return the first reference of the group of each reference.
 
-    Two references are in one group if more answers say so than not. Rows that answers put in one group and not in
-    the other count as well.
+    Two references are in one group if more answers say so than not.
     """
-    net: dict[tuple[int, int], int] = {}
-    for a, b, sign in votes:
-        key = (a, b) if a < b else (b, a)
-        net[key] = net.get(key, 0) + sign
     roots = np.arange(n)
-    positive = sorted((key for key, value in net.items() if value > 0), key=lambda key: (-net[key], key))
-    for a, b in positive:
+    for a, b in np.unique(np.sort(votes[votes[:, 2] > 0, :2], axis=1), axis=0).tolist():
+        same = ((votes[:, 0] == a) & (votes[:, 1] == b)) | ((votes[:, 0] == b) & (votes[:, 1] == a))
         low, high = sorted((roots[a], roots[b]))
-        if low != high:
+        if low != high and votes[same, 2].sum() > 0:
             roots[roots == high] = low
     return roots

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ _FREE = 0.2  # weight of a row without answers
 _NEW_SLOPE = 15.0
 _LAST_PLACED = 80
 _RATES = np.array([0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3])
+_PRIOR = 8.0
 _SOFT = np.array([0.25, 0.4, 0.6, 0.8, 1.0])
 
 
@@ -40,6 +42,14 @@ class FittedGroups:
     rate: float
     softness: float = 1.0
     sharpness: float = 20.0
+
+    @cached_property
+    def top_two(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """The most probable group of each row, its probability, and that of the second."""
+        top = self.proba.argmax(axis=1)
+        p1 = self.proba[np.arange(len(top)), top]
+        p2 = np.partition(self.proba, -2, axis=1)[:, -2] if self.n_groups > 1 else np.zeros_like(p1)
+        return top, p1, p2
 
     def bend_rows(self, rows: FloatArray) -> FloatArray:
         return rows if self.bend is None else _unit(rows @ self.bend)
@@ -115,45 +125,76 @@ def fit_groups(
     theta = fit_threshold(answers, around.base) if len(answers.placed) else theta0
     Z = rows if bend is None else _unit(rows @ bend)
     means = raw if bend is None else _unit(raw @ bend)
-    n_passes = passes if source is not None else cold_passes
-    for at in range(n_passes):
-        logits = Z @ means.T
-        logits *= sharpness
-        logits += E
-        logits -= logits.max(axis=1, keepdims=True)
-        P = np.exp(logits, out=logits)
-        P /= P.sum(axis=1, keepdims=True)
-        nearness = (rows @ raw.T).max(axis=1)
-        p_new = expit(-_NEW_SLOPE * (nearness - theta)).astype(np.float32)
-        p_new[sure] = 0.0
-        R = P * np.where(sure, 1.0, _FREE * (1.0 - p_new))[:, None].astype(np.float32)
-        raw = _unit(R.T @ rows)
-        if source is None and bends and len(answers.references) >= 2:
+    nearness = (rows @ raw.T).max(axis=1)
+    p_new = compute_p_new(nearness, theta, sure)
+    weights = np.where(sure, 1.0, _FREE * (1.0 - p_new)).astype(np.float32)
+    for _ in range(passes if source is not None else cold_passes):
+        R = compute_proba(Z, means, E, sharpness)
+        R *= weights[:, None]
+        if source is None and bends and answers.n_answers >= 20:
             bend = learn_bend(rows, R)
             Z = _unit(rows @ bend)
-        means = raw if bend is None else _unit(R.T @ Z)
-    logits = Z @ means.T
+        means = R.T @ Z
+        size = np.linalg.norm(means, axis=1)
+        means = _unit(means)
     if learn and source is None and len(answers.rows) >= 20:
-        rate, softness = learn_rate(answers, Z, means, confirmed, sharpness)
+        rate, softness = learn_rate(answers, R, Z, means, size, sharpness)
         E, confirmed = compute_evidence(n, answers, float(np.log((1 - rate) / rate)))
-    logits *= sharpness
-    logits += E
-    logits -= logits.max(axis=1, keepdims=True)
-    P = np.exp(logits, out=logits)
-    P /= P.sum(axis=1, keepdims=True)
+        sure = confirmed >= 0
+    raw = _unit(R.T @ rows)
+    P = compute_proba(Z, means, E, sharpness)
     nearness = (rows @ raw.T).max(axis=1)
-    p_new = expit(-_NEW_SLOPE * (nearness - theta)).astype(np.float32)
-    p_new[confirmed >= 0] = 0.0
+    p_new = compute_p_new(nearness, theta, sure)
     return FittedGroups(
         answers, G, means, raw, P, E, confirmed, p_new, nearness, theta, bend, rate, softness, sharpness
     )
 
 
+def compute_p_new(nearness: FloatArray, threshold: float, sure: Any) -> FloatArray:
+    """Return the probability that each row belongs to no group so far."""
+    p_new = expit(-_NEW_SLOPE * (nearness - threshold)).astype(np.float32)
+    p_new[sure] = 0.0
+    return p_new
+
+
+def compute_proba(Z: FloatArray, means: FloatArray, E: FloatArray, sharpness: float) -> FloatArray:
+    """Return the probability of each group for each row."""
+    P = Z @ (sharpness * means).T
+    P += E
+    P -= P.max(axis=1, keepdims=True)
+    np.exp(P, out=P)
+    P /= P.sum(axis=1, keepdims=True)
+    return P
+
+
 def learn_rate(
-    answers: GroupAnswers, Z: FloatArray, means: FloatArray, confirmed: IntArray, sharpness: float
+    answers: GroupAnswers, R: FloatArray, Z: FloatArray, means: FloatArray, size: FloatArray, sharpness: float
 ) -> tuple[float, float]:
-    """Return the error rate and the softness of the predictions with the largest marginal likelihood."""
-    return 0.01, 1.0
+    """Return the error rate and the softness of the predictions with the largest marginal likelihood.
+
+    Each row with answers is predicted from the groups without its own share in their means.
+    """
+    rows, at = np.unique(answers.rows, return_inverse=True)
+    net = np.zeros((len(rows), R.shape[1]), dtype=np.float32)
+    np.add.at(net, (at, answers.group_of[answers.refs]), answers.signs)
+    n_in = np.bincount(at, weights=answers.signs > 0)
+    n_out = np.bincount(at, weights=answers.signs < 0)
+    cosines, own = Z[rows] @ means.T, R[rows]
+    logits = (size * cosines - own) / np.sqrt(np.maximum(size**2 - 2 * size * cosines * own + own**2, 1e-6))
+    logits *= sharpness
+    logits -= logits.max(axis=1, keepdims=True)
+    best = (-np.inf, 0.05, 1.0)
+    for softness in _SOFT:
+        p = np.exp(softness * logits)
+        p *= 0.97 / p.sum(axis=1, keepdims=True)
+        for rate in _RATES:
+            odds = np.log((1 - rate) / rate)
+            value = np.log((p * np.exp(odds * net)).sum(axis=1) + 0.03)
+            value += n_in * np.log(rate) + n_out * np.log(1 - rate)
+            total = float(value.sum() + _PRIOR * np.log(1 - rate))
+            if total > best[0]:
+                best = (total, float(rate), float(softness))
+    return best[1], best[2]
 
 
 def find_start(around: Surroundings, n_groups: int, random_state: int) -> IntArray:

@@ -25,6 +25,7 @@ class Settings:
     again_times: int = 5
     again_base: float = 2.0
     doubt_weight: float = 3.0
+    forced: bool = False
 
 
 @dataclass
@@ -65,15 +66,9 @@ class GroupChooser:
 
     def _prepare(self) -> None:
         fitted, around, set_ = self.fitted, self.around, self.settings
-        P = fitted.proba
-        n = len(P)
+        top, p1, p2 = (each.copy() for each in fitted.top_two)
+        n = len(top)
         sure = self.confirmed >= 0
-        top = P.argmax(axis=1)
-        p1 = P[np.arange(n), top]
-        if P.shape[1] > 1:
-            p2 = np.partition(P, -2, axis=1)[:, -2]
-        else:
-            p2 = np.zeros(n, dtype=np.float32)
         self.predicted = self.now_of[top]
         p_new = fitted.p_new.copy()
         # groups found since the fit
@@ -109,8 +104,10 @@ class GroupChooser:
 
     def get_refused(self, row: int) -> set[int]:
         a = self.answers
-        mine = (a.rows == row) & (a.signs < 0)
-        return set(a.group_of[a.refs[mine]].tolist())
+        mine = a.rows == row
+        net = np.zeros(self.n_groups)
+        np.add.at(net, a.group_of[a.refs[mine]], a.signs[mine])
+        return set(np.flatnonzero(net < (0 if self.fitted.rate < 0.03 else -1)).tolist())
 
     def find_candidates(self, row: int, exclude: set[int]) -> list[int]:
         """Return the most probable groups of a row: by model, by nearest confirmed row and by mean, in turn."""
@@ -181,8 +178,8 @@ class GroupChooser:
         """Return the groups that answers separate from the group of a reference."""
         a = self.answers
         g = a.group_of[ref]
-        found = {int(a.group_of[y]) for x, y in a.differ if a.group_of[x] == g}
-        found |= {int(a.group_of[x]) for x, y in a.differ if a.group_of[y] == g}
+        pairs = a.group_of[a.votes[a.votes[:, 2] < 0, :2]]
+        found = set(pairs[pairs[:, 0] == g, 1].tolist()) | set(pairs[pairs[:, 1] == g, 0].tolist())
         mine = self.confirmed[a.rows] == g
         found |= set(a.group_of[a.refs[mine & (a.signs < 0)]].tolist())
         return found - {int(g)}
@@ -201,7 +198,7 @@ class GroupChooser:
         later_hits = float(later[:, 2].sum())
         mu = (1.5 + later_hits) / (10 + hits + later_hits) * 0.5**page
         odds = (1 - p_new) * mu / (p_new + (1 - p_new) * mu)
-        forced = self.n_clusters is not None and self.n_groups > self.n_clusters
+        forced = s.forced and self.n_clusters is not None and self.n_groups > self.n_clusters
         if odds < s.page_odds and not forced:
             return None
         groups = self.find_candidates(row, self.get_differing(ref) | {int(a.group_of[ref])})
@@ -234,12 +231,28 @@ class GroupChooser:
                 return Choice("placement", int(a.references[idx]), tuple(int(self.ref_of[g]) for g in groups), gain)
         return None
 
+    def best_check(self) -> Choice | None:
+        """Place a row again whose answers the other rows contradict."""
+        rows = np.flatnonzero(self.fitted.confirmed >= 0)
+        own = self.fitted.proba[rows, self.fitted.confirmed[rows]]
+        doubt = 1 - own
+        doubt[np.isin(rows, self.dirty) | np.isin(rows, self.answers.references)] = 0
+        if not len(rows) or doubt.max() < 0.05:
+            return None
+        at = int(doubt.argmax())
+        row = int(rows[at])
+        groups = self.find_candidates(row, self.get_refused(row))
+        if int(self.confirmed[row]) not in groups:
+            groups = [*groups[: self.settings.n_shown - 1], int(self.confirmed[row])]
+        gain = float(doubt[at]) * self.settings.doubt_weight / self.seconds["placement"]
+        return Choice("placement", row, tuple(int(self.ref_of[g]) for g in groups), gain)
+
     def choose(self) -> Choice | None:
         if (page := self.next_page()) is not None:
             return page
-        found = [c for c in (self.best_placement(), self.best_look(), self.best_again()) if c is not None]
+        found = [c for c in (self.best_placement(), self.best_look(), self.best_again(), self.best_check()) if c is not None]
         return max(found, key=lambda c: c.gain) if found else None
 
 
-def count_answers_to_fit(n: int, patience: int = 50) -> int:
-    return n - n % max(1, n // patience)
+def count_answers_to_fit(n: int, growth: float = 0.6) -> int:
+    return n - n % max(1, int(growth * n**0.5))
