@@ -77,8 +77,9 @@ class GroupAnswers:
         The number of answers.
     references, births, group_of : ndarray of int
         The rows that stand for groups, the number of answers before each, and its group, numbered from 0.
-    rows, refs, signs : ndarray
-        The evidence: row, index of the reference, and 1 if the row belongs to its group, -1 if not.
+    rows, refs, signs, choices : ndarray
+        The evidence: row, index of the reference, 1 if the row belongs to its group and -1 if not, and the
+        number of other answers that were possible: a wrong answer is one of them.
     votes : ndarray of int of shape (n, 3)
         Pairs of references with the sign.
     links : ndarray of int of shape (n, 3)
@@ -101,6 +102,7 @@ class GroupAnswers:
     rows: IntArray
     refs: IntArray
     signs: IntArray
+    choices: IntArray
     votes: IntArray
     links: IntArray
     placed: npt.NDArray[np.float64]
@@ -114,7 +116,7 @@ class GroupAnswers:
         return int(self.group_of.max()) + 1 if len(self.group_of) else 0
 
 
-_COLUMNS = {"refs": 2, "evidence": 3, "links": 3, "votes": 3, "placed": 3, "tiles": 2, "again": 4}
+_COLUMNS = {"refs": 2, "evidence": 4, "links": 3, "votes": 3, "placed": 3, "tiles": 2, "again": 4}
 
 
 class AnswerLog:
@@ -165,6 +167,7 @@ class AnswerLog:
             rows=get["evidence"][:, 0],
             refs=get["evidence"][:, 1],
             signs=get["evidence"][:, 2],
+            choices=get["evidence"][:, 3],
             votes=get["votes"],
             links=get["links"],
             placed=placed,
@@ -183,11 +186,11 @@ class AnswerLog:
             self._forget()
         return self._index[row]
 
-    def _state(self, row: int, ref: int, sign: int) -> None:
+    def _state(self, row: int, ref: int, sign: int, choices: int = 1) -> None:
         """Record that a row belongs to the group of a reference, or not."""
         own = self._index.get(row)
         if own is None:
-            self._columns["evidence"].append(row, ref, sign)
+            self._columns["evidence"].append(row, ref, sign, choices)
             if sign > 0:
                 self._sums[ref] += self.around.smooth[row]
                 self._means = None
@@ -260,7 +263,7 @@ class AnswerLog:
             for ref in refs:
                 self._state(row, ref, -1)
         else:
-            self._state(row, self._index[answer.reference], 1)
+            self._state(row, self._index[answer.reference], 1, len(shown))
 
 
 def find_roots(n: int, votes: IntArray) -> IntArray:

@@ -17,7 +17,7 @@ _NEW_SLOPE = 15.0
 _LAST_PLACED = 80
 _RATES = np.array([0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3])
 _PRIOR = 8.0
-_SOFT = np.array([0.25, 0.4, 0.6, 0.8, 1.0])
+_SOFT = np.array([0.4, 0.6, 0.8, 1.0, 1.3, 1.7])
 
 
 def _unit(rows: FloatArray) -> FloatArray:
@@ -70,9 +70,9 @@ def fit_threshold(answers: GroupAnswers, start: float) -> float:
 def compute_evidence(n: int, answers: GroupAnswers, log_odds: float) -> tuple[FloatArray, IntArray]:
     """Return the log-odds of each row for each group from the answers, and the confirmed group or -1."""
     E = np.zeros((n, answers.n_groups), dtype=np.float32)
-    np.add.at(E, (answers.rows, answers.group_of[answers.refs]), answers.signs)
-    confirmed = np.where(E.max(axis=1) > 0, E.argmax(axis=1), -1)
-    E *= log_odds
+    weights = answers.signs * (log_odds + np.log(answers.choices))
+    np.add.at(E, (answers.rows, answers.group_of[answers.refs]), weights)
+    confirmed = np.where(E.max(axis=1) > 1e-3, E.argmax(axis=1), -1)
     E[answers.references, answers.group_of] += 12.0
     confirmed[answers.references] = answers.group_of
     return E, confirmed
@@ -175,8 +175,10 @@ def learn_rate(
     Each row with answers is predicted from the groups without its own share in their means.
     """
     rows, at = np.unique(answers.rows, return_inverse=True)
-    net = np.zeros((len(rows), R.shape[1]), dtype=np.float32)
-    np.add.at(net, (at, answers.group_of[answers.refs]), answers.signs)
+    net, choices = np.zeros((2, len(rows), R.shape[1]), dtype=np.float32)
+    cells = at, answers.group_of[answers.refs]
+    np.add.at(net, cells, answers.signs)
+    np.add.at(choices, cells, answers.signs * np.log(answers.choices))
     n_in = np.bincount(at, weights=answers.signs > 0)
     n_out = np.bincount(at, weights=answers.signs < 0)
     cosines, own = Z[rows] @ means.T, R[rows]
@@ -189,7 +191,7 @@ def learn_rate(
         p *= 0.97 / p.sum(axis=1, keepdims=True)
         for rate in _RATES:
             odds = np.log((1 - rate) / rate)
-            value = np.log((p * np.exp(odds * net)).sum(axis=1) + 0.03)
+            value = np.log((p * np.exp(odds * net + choices)).sum(axis=1) + 0.03)
             value += n_in * np.log(rate) + n_out * np.log(1 - rate)
             total = float(value.sum() + _PRIOR * np.log(1 - rate))
             if total > best[0]:

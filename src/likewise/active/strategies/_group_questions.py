@@ -34,6 +34,7 @@ class Choice:
     first: int
     rest: tuple[int, ...]
     gain: float
+    why: str = ""
 
 
 class GroupChooser:
@@ -59,7 +60,8 @@ class GroupChooser:
         for row in touched:
             mine = answers.rows == row
             E = np.zeros(self.n_groups)
-            np.add.at(E, answers.group_of[answers.refs[mine]], answers.signs[mine])
+            weights = answers.signs[mine] * (1 + np.log(answers.choices[mine]))
+            np.add.at(E, answers.group_of[answers.refs[mine]], weights)
             self.confirmed[row] = E.argmax() if E.max() > 0 else -1
         self.confirmed[answers.references] = answers.group_of
         self._prepare()
@@ -204,7 +206,7 @@ class GroupChooser:
         groups = self.find_candidates(row, self.get_differing(ref) | {int(a.group_of[ref])})
         if not groups:
             return None
-        return Choice("placement", row, tuple(int(self.ref_of[g]) for g in groups), 1e6)
+        return Choice("placement", row, tuple(int(self.ref_of[g]) for g in groups), 1e6, "page")
 
     def best_again(self) -> Choice | None:
         """Place the reference of a small group again, among other groups: is it one of them?"""
@@ -214,7 +216,8 @@ class GroupChooser:
         checks = a.again[a.again[:, 3] == 0][-12:, 2]
         p_dup = (1 + checks.sum()) / (4 + len(checks))
         if self.n_clusters is not None and self.n_groups > self.n_clusters:
-            p_dup = max(p_dup, min(1.0, (self.n_groups - self.n_clusters) / 10))
+            n_small = int((self.n_confirmed <= s.again_size).sum())
+            p_dup = max(p_dup, min(0.5, (self.n_groups - self.n_clusters) / max(n_small, 1)))
         gains = []
         first = {}
         for idx in range(len(a.references) - 1, -1, -1):
@@ -228,7 +231,7 @@ class GroupChooser:
         for gain, _, idx in sorted(gains, reverse=True)[:5]:
             groups = self.find_candidates(int(a.references[idx]), self.get_differing(idx) | {int(a.group_of[idx])})
             if groups:
-                return Choice("placement", int(a.references[idx]), tuple(int(self.ref_of[g]) for g in groups), gain)
+                return Choice("placement", int(a.references[idx]), tuple(int(self.ref_of[g]) for g in groups), gain, "again")
         return None
 
     def best_check(self) -> Choice | None:
@@ -245,7 +248,7 @@ class GroupChooser:
         if int(self.confirmed[row]) not in groups:
             groups = [*groups[: self.settings.n_shown - 1], int(self.confirmed[row])]
         gain = float(doubt[at]) * self.settings.doubt_weight / self.seconds["placement"]
-        return Choice("placement", row, tuple(int(self.ref_of[g]) for g in groups), gain)
+        return Choice("placement", row, tuple(int(self.ref_of[g]) for g in groups), gain, "check")
 
     def choose(self) -> Choice | None:
         if (page := self.next_page()) is not None:
