@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from likewise.backends.neighbors import find_near_rows
+from likewise.supervision import Supervision
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
+Relation = tuple[int, int, bool]
 
 N_NEAR = 40  # neighbours of each row
+_CERTAIN = 1000  # hints given before the interview weigh more than an answer
 _N_SMOOTH = 8  # rows whose mean stands for a row in the mean of a young group
+
+
+def scale_lengths(rows: FloatArray) -> FloatArray:
+    """Return rows of length one; rows of zeros stay."""
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-12)[:, None], dtype=np.float32)
 
 
 def scale_rows(X: npt.NDArray[Any]) -> FloatArray:
     """Return rows of length one; columns are standardized first unless the rows have length one already."""
-    lengths = np.linalg.norm(X, axis=1)
-    if not np.allclose(lengths, 1.0, atol=0.01):
+    if not np.allclose(np.linalg.norm(X, axis=1), 1.0, atol=0.01):
         X = X - X.mean(axis=0)
         X = X / np.maximum(X.std(axis=0), 1e-12)
-        lengths = np.linalg.norm(X, axis=1)
-    return np.ascontiguousarray(X / np.maximum(lengths, 1e-12)[:, None], dtype=np.float32)
+    return np.ascontiguousarray(scale_lengths(X))
 
 
 @dataclass(eq=False)
@@ -44,8 +50,7 @@ class Surroundings:
         k = min(N_NEAR, len(rows) - 1)
         distances, near = find_near_rows(rows, k, "cells", random_state)
         cosines = (1.0 - 0.5 * distances**2).astype(np.float32)
-        smooth = rows + rows[near[:, :_N_SMOOTH]].sum(axis=1)
-        smooth /= np.maximum(np.linalg.norm(smooth, axis=1), 1e-12)[:, None]
+        smooth = scale_lengths(rows + rows[near[:, :_N_SMOOTH]].sum(axis=1))
         base = float(np.median(cosines[:, -1])) if k else 0.0
         return cls(rows, near, cosines, smooth, base)
 
@@ -122,9 +127,16 @@ _COLUMNS = {"refs": 2, "evidence": 4, "links": 3, "votes": 3, "placed": 3, "tile
 class AnswerLog:
     """A fold of replies into evidence about groups. It only grows; `cut` returns what a prefix says."""
 
-    def __init__(self, around: Surroundings, sharpness: float = 20.0) -> None:
-        self.around, self.sharpness = around, sharpness
+    def __init__(self, around: Surroundings, given: Sequence[Relation] = ()) -> None:
+        self.around, self._given = around, tuple(given)
+        self._starts: dict[int, IntArray] = {}
         self._start()
+
+    def get_start(self, n_groups: int, find: Callable[[int], IntArray]) -> IntArray:
+        """Return the groups of the rows before any answer; they are found once."""
+        if n_groups not in self._starts:
+            self._starts[n_groups] = find(n_groups)
+        return self._starts[n_groups]
 
     def _start(self) -> None:
         self._replies: tuple[Any, ...] = ()
@@ -138,6 +150,8 @@ class AnswerLog:
         self._paged_after = [(0, -1)]
         self._page, self._paged = 0, -1
         self._forget()
+        self._add_relations(self._given, _CERTAIN)
+        self._ends[0] = {name: column.n for name, column in self._columns.items()}
 
     def _forget(self) -> None:
         self._roots: IntArray | None = None
@@ -210,7 +224,7 @@ class AnswerLog:
         if self._means is None:
             means = np.zeros((int(self._roots.max()) + 1, self.around.rows.shape[1]), dtype=np.float32)
             np.add.at(means, self._roots, np.array(self._sums))
-            self._means = means / np.maximum(np.linalg.norm(means, axis=1), 1e-12)[:, None]
+            self._means = scale_lengths(means)
         return self._roots, self._means
 
     def _add(self, reply: Any) -> None:
@@ -223,21 +237,24 @@ class AnswerLog:
         elif kind == "members":
             self._add_members(rows[0], rows[1:], set(getattr(answer, "rows", ())))
         else:
-            for i, j, together in reply.relations:
-                if i in self._index or j in self._index:
-                    ref, row = (i, j) if i in self._index else (j, i)
-                    self._state(row, self._index[ref], 1 if together else -1)
-                elif together:
-                    self._state(j, self._add_reference(i), 1)
-                else:
-                    self._columns["links"].append(i, j, -1)
+            self._add_relations(reply.relations)
         self._ends.append({name: column.n for name, column in self._columns.items()})
         self._paged_after.append((self._page, self._paged))
+
+    def _add_relations(self, relations: Sequence[Relation], choices: int = 1) -> None:
+        for i, j, together in relations:
+            if i in self._index or j in self._index:
+                ref, row = (i, j) if i in self._index else (j, i)
+                self._state(row, self._index[ref], 1 if together else -1, choices)
+            elif together:
+                self._state(j, self._add_reference(i), 1, choices)
+            else:
+                self._columns["links"].append(i, j, -1)
 
     def _add_members(self, reference: int, rows: Sequence[int], tapped: set[int]) -> None:
         ref = self._add_reference(reference)
         groups, means = self._find_means()
-        logits = self.sharpness * (self.around.rows[list(rows)] @ means.T)
+        logits = 20.0 * (self.around.rows[list(rows)] @ means.T)
         shares = np.exp(logits - logits.max(axis=1, keepdims=True))
         predicted = shares[:, groups[ref]] / shares.sum(axis=1)
         for row, p in zip(rows, predicted.tolist(), strict=True):
@@ -263,7 +280,11 @@ class AnswerLog:
             for ref in refs:
                 self._state(row, ref, -1)
         else:
-            self._state(row, self._index[answer.reference], 1, len(shown))
+            first, *others = (self._index[r] for r in answer.references)
+            self._state(row, first, 1, len(shown))
+            for other in others:  # a group was shown twice
+                self._columns["votes"].append(first, other, 1)
+                self._forget()
 
 
 def find_roots(n: int, votes: IntArray) -> IntArray:
@@ -278,3 +299,17 @@ def find_roots(n: int, votes: IntArray) -> IntArray:
         if low != high and votes[same, 2].sum() > 0:
             roots[roots == high] = low
     return roots
+
+
+def list_relations_of_hints(hints: Supervision) -> list[Relation]:
+    """Return what hints state about pairs of rows; a group of rows is linked to its first row."""
+    links = hints.select_kinds(*(hints.kinds & {"links", "triplets", "labels"})).to_links()
+    must = [(int(i), int(j), True) for i, j in links.must.tolist()]
+    for group in links.must_groups:
+        first, *others = map(int, group)
+        must += [(first, other, True) for other in others]
+    cannot = [(int(i), int(j), False) for i, j in links.cannot.tolist()]
+    for group in links.cannot_groups:
+        rows = list(map(int, group))
+        cannot += [(i, j, False) for at, i in enumerate(rows) for j in rows[:at]]
+    return must + cannot

@@ -2,177 +2,192 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 
-from likewise.active._group_answers import FloatArray, GroupAnswers, IntArray, Surroundings
+from likewise.active._group_answers import (
+    AnswerLog,
+    FloatArray,
+    GroupAnswers,
+    IntArray,
+    Surroundings,
+    list_relations_of_hints,
+    scale_lengths,
+)
+from likewise.supervision import Supervision
 
-_FREE = 0.2  # weight of a row without answers
-_NEW_SLOPE = 15.0
-_LAST_PLACED = 80
-_RATES = np.array([0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3])
-_PRIOR = 8.0
-_SOFT = np.array([0.4, 0.6, 0.8, 1.0, 1.3, 1.7])
+_SHARPNESS = 20.0  # log-odds of a group per unit of cosine
+_FREE = 0.2  # weight of a row without answers in the means
+_PASSES, _FIRST_PASSES = 2, 4
+_OWN = 12.0  # log-odds of a reference row for its own group
+_NEW_SLOPE = 15.0  # of the probability of a new group, per unit of cosine
+_LAST_PLACED = 80  # placements that the threshold of new groups is fitted to
+_FIRST_BEND = 20  # the space is not bent before this many answers
+_FEWEST_HELD_OUT = 20  # rows with answers that it takes to tell whether bending helps
+_FIRST_RATE = 0.05  # error rate before it is learned
+_RATES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3)
+_SOFTNESS = (0.4, 0.6, 0.8, 1.0, 1.3, 1.7)
+_RATE_PRIOR = 8.0  # correct answers assumed before the first
+_ELSEWHERE = 0.03  # probability that a row belongs to a group that is not known yet
 
 
-def _unit(rows: FloatArray) -> FloatArray:
-    return rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-12)[:, None]
+@dataclass(frozen=True)
+class GroupErrorRate:
+    """The estimated proportion of wrong answers."""
+
+    mean: float
 
 
 @dataclass(eq=False)
 class FittedGroups:
-    """The groups that the answers confirm, fitted to all rows."""
+    """The groups that answers confirm, fitted to all rows.
+
+    Attributes
+    ----------
+    answers : GroupAnswers
+        The answers of the fit.
+    means, raw_means : ndarray of shape (n_groups, n_features)
+        The unit mean of each group in the bent space and in the given one.
+    proba : ndarray of shape (n_samples, n_groups)
+        The probability of each group.
+    evidence : ndarray of shape (n_samples, n_groups)
+        The log-odds of each group from the answers about the row alone.
+    confirmed : ndarray of int
+        The group that the answers about a row name, or -1.
+    p_new, nearness, threshold
+        The probability that a row belongs to no group so far, a logistic function of its cosine to the
+        nearest group, and the cosine at which it is one half.
+    bend : ndarray or None
+        The map W; None if it predicts answers no better than the given space.
+    rate : float
+        The proportion of wrong answers.
+    """
 
     answers: GroupAnswers
-    n_groups: int
-    means: FloatArray  # in the bent space
+    means: FloatArray
     raw_means: FloatArray
     proba: FloatArray
-    evidence: FloatArray  # log-odds
-    confirmed: IntArray  # group or -1
+    evidence: FloatArray
+    confirmed: IntArray
     p_new: FloatArray
     nearness: FloatArray
     threshold: float
     bend: FloatArray | None
     rate: float
-    softness: float = 1.0
-    sharpness: float = 20.0
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups."""
+        return len(self.means)
 
     @cached_property
     def top_two(self) -> tuple[IntArray, FloatArray, FloatArray]:
         """The most probable group of each row, its probability, and that of the second."""
         top = self.proba.argmax(axis=1)
-        p1 = self.proba[np.arange(len(top)), top]
-        p2 = np.partition(self.proba, -2, axis=1)[:, -2] if self.n_groups > 1 else np.zeros_like(p1)
-        return top, p1, p2
-
-    def bend_rows(self, rows: FloatArray) -> FloatArray:
-        return rows if self.bend is None else _unit(rows @ self.bend)
+        first = self.proba[np.arange(len(top)), top]
+        second = np.partition(self.proba, -2, axis=1)[:, -2] if self.n_groups > 1 else np.zeros_like(first)
+        return top, first, second
 
 
-def fit_threshold(answers: GroupAnswers, start: float) -> float:
-    """Fit the cosine below which a row is more often in a new group than not (Newton, logistic)."""
+def compute_p_new(nearness: FloatArray, threshold: float) -> FloatArray:
+    """Return the probability that each row belongs to no group so far."""
+    return np.asarray(expit(-_NEW_SLOPE * (nearness - threshold)), dtype=np.float32)
+
+
+def _fit_threshold(answers: GroupAnswers, start: float) -> float:
+    """Fit the cosine below which a placed row is more often in a new group than not (Newton's method)."""
     last = answers.placed[-_LAST_PLACED:]
-    theta = start
+    found = start
     for _ in range(12):
-        p = expit(-_NEW_SLOPE * (last[:, 0] - theta))
-        slope = _NEW_SLOPE * (last[:, 1] - p).sum() - 20.0 * (theta - start)
+        p = expit(-_NEW_SLOPE * (last[:, 0] - found))
+        slope = _NEW_SLOPE * (last[:, 1] - p).sum() - 20.0 * (found - start)
         curve = _NEW_SLOPE**2 * (p * (1 - p)).sum() + 20.0
-        theta += float(np.clip(slope / curve, -0.1, 0.1))
-    return theta
+        found += float(np.clip(slope / curve, -0.1, 0.1))
+    return found
 
 
-def compute_evidence(n: int, answers: GroupAnswers, log_odds: float) -> tuple[FloatArray, IntArray]:
-    """Return the log-odds of each row for each group from the answers, and the confirmed group or -1."""
+def _compute_evidence(n: int, answers: GroupAnswers, rate: float) -> tuple[FloatArray, IntArray]:
+    """Return the log-odds of each row for each group from the answers, and the confirmed group or -1.
+
+    An answer that is wrong is one of the other answers that were possible, so it has the log-odds
+    log((1 - rate) / rate) + log(choices).
+    """
     E = np.zeros((n, answers.n_groups), dtype=np.float32)
-    weights = answers.signs * (log_odds + np.log(answers.choices))
+    weights = answers.signs * (np.log((1 - rate) / rate) + np.log(answers.choices))
     np.add.at(E, (answers.rows, answers.group_of[answers.refs]), weights)
     confirmed = np.where(E.max(axis=1) > 1e-3, E.argmax(axis=1), -1)
-    E[answers.references, answers.group_of] += 12.0
+    E[answers.references, answers.group_of] += _OWN
     confirmed[answers.references] = answers.group_of
     return E, confirmed
 
 
-def learn_bend(rows: FloatArray, R: FloatArray) -> FloatArray:
-    """Return W = S^(-1/4), with S the scatter within groups, shrunk by half towards a multiple of the identity."""
-    weights = R.sum(axis=1)
-    raw = R.T @ rows / np.maximum(R.sum(axis=0), 1e-12)[:, None]
-    total = (rows * weights[:, None]).T @ rows
-    between = (raw * R.sum(axis=0)[:, None]).T @ raw
-    S = ((total - between) / max(float(weights.sum()), 1e-12)).astype(np.float64)
-    d = len(S)
-    S = 0.5 * S + 0.5 * np.trace(S) / d * np.eye(d)
-    values, vectors = np.linalg.eigh(S)
-    values = np.maximum(values, 1e-12)
-    return ((vectors * values**-0.25) @ vectors.T).astype(np.float32)
+def _compute_proba(Z: FloatArray, means: FloatArray, E: FloatArray, links: IntArray) -> FloatArray:
+    """Return P with P_ig proportional to exp(20 z_i m_g + E_ig).
 
-
-def fit_groups(
-    around: Surroundings,
-    answers: GroupAnswers,
-    *,
-    source: FittedGroups | None = None,
-    error_rate: float | str = "learn",
-    sharpness: float = 20.0,
-    passes: int = 2,
-    cold_passes: int = 4,
-    bends: bool = True,
-) -> FittedGroups:
-    """Fit the groups to answers; from `source`, fitted to fewer answers, if it is given."""
-    rows = around.rows
-    n, G = len(rows), answers.n_groups
-    learn = error_rate == "learn"
-    rate = (source.rate if source is not None else 0.05) if learn else max(float(error_rate), 0.01)
-    softness = source.softness if source is not None else 1.0
-    E, confirmed = compute_evidence(n, answers, float(np.log((1 - rate) / rate)))
-    raw = np.zeros((G, rows.shape[1]), dtype=np.float32)
-    sure = confirmed >= 0
-    np.add.at(raw, confirmed[sure], around.smooth[sure])
-    raw = _unit(raw)
-    bend = None
-    if source is not None:
-        bend = source.bend
-        old = np.full(G, -1)
-        old[answers.group_of[: len(source.answers.references)]] = source.answers.group_of
-        kept = old >= 0
-        raw[kept] = _unit(source.raw_means[old[kept]] + 0.0)
-    theta0 = around.base if source is None else source.threshold
-    theta = fit_threshold(answers, around.base) if len(answers.placed) else theta0
-    Z = rows if bend is None else _unit(rows @ bend)
-    means = raw if bend is None else _unit(raw @ bend)
-    nearness = (rows @ raw.T).max(axis=1)
-    p_new = compute_p_new(nearness, theta, sure)
-    weights = np.where(sure, 1.0, _FREE * (1.0 - p_new)).astype(np.float32)
-    for _ in range(passes if source is not None else cold_passes):
-        R = compute_proba(Z, means, E, sharpness)
-        R *= weights[:, None]
-        if source is None and bends and answers.n_answers >= 20:
-            bend = learn_bend(rows, R)
-            Z = _unit(rows @ bend)
-        means = R.T @ Z
-        size = np.linalg.norm(means, axis=1)
-        means = _unit(means)
-    if learn and source is None and len(answers.rows) >= 20:
-        rate, softness = learn_rate(answers, R, Z, means, size, sharpness)
-        E, confirmed = compute_evidence(n, answers, float(np.log((1 - rate) / rate)))
-        sure = confirmed >= 0
-    raw = _unit(R.T @ rows)
-    P = compute_proba(Z, means, E, sharpness)
-    nearness = (rows @ raw.T).max(axis=1)
-    p_new = compute_p_new(nearness, theta, sure)
-    return FittedGroups(
-        answers, G, means, raw, P, E, confirmed, p_new, nearness, theta, bend, rate, softness, sharpness
-    )
-
-
-def compute_p_new(nearness: FloatArray, threshold: float, sure: Any) -> FloatArray:
-    """Return the probability that each row belongs to no group so far."""
-    p_new = expit(-_NEW_SLOPE * (nearness - threshold)).astype(np.float32)
-    p_new[sure] = 0.0
-    return p_new
-
-
-def compute_proba(Z: FloatArray, means: FloatArray, E: FloatArray, sharpness: float) -> FloatArray:
-    """Return the probability of each group for each row."""
-    P = Z @ (sharpness * means).T
-    P += E
-    P -= P.max(axis=1, keepdims=True)
-    np.exp(P, out=P)
-    P /= P.sum(axis=1, keepdims=True)
+    Rows with a cannot-link between them, neither of which stands for a group, lower each other's log-odds.
+    """
+    logits = Z @ (_SHARPNESS * means).T
+    logits += E
+    P = _softmax(logits.copy() if len(links) else logits)
+    if len(links):
+        i, j = np.concatenate([links[:, :2], links[:, 1::-1]]).T
+        np.add.at(logits, i, -_OWN * P[j])
+        P = _softmax(logits)
     return P
 
 
-def learn_rate(
-    answers: GroupAnswers, R: FloatArray, Z: FloatArray, means: FloatArray, size: FloatArray, sharpness: float
-) -> tuple[float, float]:
-    """Return the error rate and the softness of the predictions with the largest marginal likelihood.
+def _softmax(logits: FloatArray) -> FloatArray:
+    logits -= logits.max(axis=1, keepdims=True)
+    np.exp(logits, out=logits)
+    logits /= logits.sum(axis=1, keepdims=True)
+    return logits
 
-    Each row with answers is predicted from the groups without its own share in their means.
+
+def _learn_bend(rows: FloatArray, R: FloatArray) -> FloatArray:
+    """Return W = S^(-1/4): S is the scatter within groups, shrunk by half towards a multiple of the identity."""
+    size = R.sum(axis=0)
+    means = R.T @ rows / np.maximum(size, 1e-12)[:, None]
+    weights = R.sum(axis=1)
+    scatter = (rows * weights[:, None]).T @ rows - (means * size[:, None]).T @ means
+    S = scatter.astype(np.float64) / max(float(weights.sum()), 1e-12)
+    S = 0.5 * S + 0.5 * max(np.trace(S) / len(S), 1e-9) * np.eye(len(S))
+    values, vectors = np.linalg.eigh(S)
+    bend = (vectors * np.maximum(values, 1e-12) ** -0.25) @ vectors.T
+    return np.asarray(bend, dtype=np.float32)
+
+
+def _helps_bending(rows: FloatArray, R: FloatArray, answers: GroupAnswers, confirmed: IntArray) -> bool:
+    """Return True if the bent space predicts held-out answers better: two halves of the rows with answers."""
+    known = np.unique(answers.rows[confirmed[answers.rows] >= 0])
+    if len(known) < _FEWEST_HELD_OUT:
+        return False
+    gain = 0.0
+    for half in (known[::2], known[1::2]):
+        kept = R.copy()
+        kept[half] = 0.0
+        bend = _learn_bend(rows, kept)
+        for sign, Z in ((-1, rows), (1, scale_lengths(rows @ bend))):
+            P = _softmax(Z[half] @ (_SHARPNESS * scale_lengths(kept.T @ Z)).T)
+            gain += sign * float(np.log(P[np.arange(len(half)), confirmed[half]] + 1e-3).sum())
+    return gain > 0
+
+
+def _learn_rate(answers: GroupAnswers, R: FloatArray, Z: FloatArray, sums: FloatArray) -> float:
+    """Return the error rate with the largest marginal likelihood, together with a softness of the predictions.
+
+    Each row with answers is predicted from the groups without its own share in their means. A row that was
+    asked about twice says most about the rate: features that are wrong predict both answers badly, a wrong
+    answer contradicts the other.
     """
     rows, at = np.unique(answers.rows, return_inverse=True)
     net, choices = np.zeros((2, len(rows), R.shape[1]), dtype=np.float32)
@@ -181,73 +196,254 @@ def learn_rate(
     np.add.at(choices, cells, answers.signs * np.log(answers.choices))
     n_in = np.bincount(at, weights=answers.signs > 0)
     n_out = np.bincount(at, weights=answers.signs < 0)
-    cosines, own = Z[rows] @ means.T, R[rows]
-    logits = (size * cosines - own) / np.sqrt(np.maximum(size**2 - 2 * size * cosines * own + own**2, 1e-6))
-    logits *= sharpness
-    logits -= logits.max(axis=1, keepdims=True)
-    best = (-np.inf, 0.05, 1.0)
-    for softness in _SOFT:
+    size, own = np.linalg.norm(sums, axis=1), R[rows]
+    along = Z[rows] @ sums.T
+    logits = (along - own) / np.sqrt(np.maximum(size**2 - 2 * along * own + own**2, 1e-6))
+    logits = _SHARPNESS * (logits - logits.max(axis=1, keepdims=True))
+    best, best_value = _FIRST_RATE, -np.inf
+    for softness in _SOFTNESS:
         p = np.exp(softness * logits)
-        p *= 0.97 / p.sum(axis=1, keepdims=True)
+        p *= (1 - _ELSEWHERE) / p.sum(axis=1, keepdims=True)
         for rate in _RATES:
             odds = np.log((1 - rate) / rate)
-            value = np.log((p * np.exp(odds * net + choices)).sum(axis=1) + 0.03)
+            value = np.log((p * np.exp(odds * net + choices)).sum(axis=1) + _ELSEWHERE)
             value += n_in * np.log(rate) + n_out * np.log(1 - rate)
-            total = float(value.sum() + _PRIOR * np.log(1 - rate))
-            if total > best[0]:
-                best = (total, float(rate), float(softness))
-    return best[1], best[2]
+            total = float(value.sum() + _RATE_PRIOR * np.log(1 - rate))
+            if total > best_value:
+                best, best_value = rate, total
+    return best
 
 
-def find_start(around: Surroundings, n_groups: int, random_state: int) -> IntArray:
-    """Return the k-means groups from which an interview without answers starts."""
-    fitted = KMeans(n_groups, n_init=1, random_state=random_state, max_iter=30).fit(around.rows)
-    return fitted.labels_.astype(np.int64)
+def fit_groups(
+    around: Surroundings,
+    answers: GroupAnswers,
+    *,
+    source: FittedGroups | None = None,
+    error_rate: float | str = "learn",
+    bends: bool = True,
+) -> FittedGroups:
+    """Fit the groups to answers by EM; map and error rate come from `source`, a fit to fewer answers, if given.
+
+    The result depends on the answers and on the source only, so it does not depend on when it is computed.
+    """
+    rows, (n, G) = around.rows, (len(around.rows), answers.n_groups)
+    learns = error_rate == "learn"
+    rate = max(float(error_rate), _RATES[0]) if not learns else _FIRST_RATE if source is None else source.rate
+    E, confirmed = _compute_evidence(n, answers, rate)
+    sure = confirmed >= 0
+    raw = np.zeros((G, rows.shape[1]), dtype=np.float32)
+    np.add.at(raw, confirmed[sure], around.smooth[sure])
+    raw = scale_lengths(raw)
+    bend = None
+    if source is not None:
+        bend = source.bend
+        raw[answers.group_of[: len(source.answers.references)]] = source.raw_means[source.answers.group_of]
+    threshold = _fit_threshold(answers, around.base)
+    Z = rows if bend is None else scale_lengths(rows @ bend)
+    means = raw if bend is None else scale_lengths(raw @ bend)
+    p_new = compute_p_new((rows @ raw.T).max(axis=1), threshold)
+    weights = np.where(sure, 1.0, _FREE * (1.0 - p_new)).astype(np.float32)[:, None]
+    bends = bends and source is None and answers.n_answers >= _FIRST_BEND and G > 1
+    for _ in range(_PASSES if source is not None else _FIRST_PASSES):
+        R = _compute_proba(Z, means, E, answers.links)
+        R *= weights
+        if bends:
+            bend = _learn_bend(rows, R)
+            Z = scale_lengths(rows @ bend)
+        sums = R.T @ Z
+        means = scale_lengths(sums)
+    raw = scale_lengths(R.T @ rows)
+    if bends and not _helps_bending(rows, R, answers, confirmed):
+        bend, Z, sums, means = None, rows, R.T @ rows, raw
+    if learns and source is None and len(answers.rows) >= _FEWEST_HELD_OUT:
+        rate = _learn_rate(answers, R, Z, sums)
+        E, confirmed = _compute_evidence(n, answers, rate)
+    P = _compute_proba(Z, means, E, answers.links)
+    nearness = (rows @ raw.T).max(axis=1)
+    p_new = compute_p_new(nearness, threshold)
+    p_new[confirmed >= 0] = 0.0
+    return FittedGroups(answers, means, raw, P, E, confirmed, p_new, nearness, threshold, bend, rate)
 
 
-def label_rows(
-    around: Surroundings, fitted: FittedGroups, start: IntArray, n_clusters: int | None, polish: bool = True
-) -> IntArray:
-    """Return the group of each row: start groups without answers, then the groups that the answers confirm."""
-    G = fitted.n_groups
-    P, sure = fitted.proba, fitted.confirmed >= 0
-    rows = around.rows
-    if n_clusters is None or G < n_clusters:
-        touched = np.zeros(start.max() + 1, dtype=bool)
-        touched[start[sure]] = True
-        sums = np.zeros((len(touched), rows.shape[1]), dtype=np.float32)
-        np.add.at(sums, start, rows)
-        size = np.bincount(start)
-        free = np.flatnonzero(~touched)
-        mean_new = np.bincount(start, weights=fitted.p_new) / np.maximum(size, 1)
-        if n_clusters is None:
-            free = free[mean_new[free] > 0.5]
-        else:
-            free = free[np.argsort(-(mean_new * size)[free], kind="stable")][: n_clusters - G]
-        if len(free):
-            centers = np.vstack([fitted.raw_means, _unit(sums[free])])
-            for _ in range(5):
-                logits = rows @ centers.T
-                logits[:, :G] += fitted.evidence / fitted.sharpness
-                labels = logits.argmax(axis=1)
-                labels[sure] = fitted.confirmed[sure]
-                sums = np.zeros_like(centers)
-                np.add.at(sums, labels, rows)
-                centers = _unit(sums)
-            return labels
-    target = P.argmax(axis=1)
-    if not polish or G < 2:
-        return target
-    weight = np.where(sure, 1.0, 0.3 * P.max(axis=1) ** 2).astype(np.float32)
-    return polish_labels(fitted.bend_rows(rows) if False else rows, target, weight, fitted)
-
-
-def polish_labels(rows, target, weight, fitted):
-    from sklearn.linear_model import LogisticRegression
-    import warnings
+def _find_start_groups(around: Surroundings, n_groups: int, random_state: int) -> IntArray:
+    """Return the k-means groups that an interview starts from."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        head = LogisticRegression(C=30, max_iter=60).fit(rows, target, sample_weight=weight)
-    scores = np.full((len(rows), fitted.n_groups), -30.0, dtype=np.float32)
-    scores[:, head.classes_] = head.predict_log_proba(rows)
-    return (scores + fitted.evidence).argmax(axis=1)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than groups
+        fitted = KMeans(n_groups, n_init=1, max_iter=30, random_state=random_state).fit(around.rows)
+    return np.asarray(fitted.labels_, dtype=np.int64)
+
+
+def _add_start_groups(
+    around: Surroundings, fitted: FittedGroups, start: IntArray, n_clusters: int | None
+) -> IntArray | None:
+    """Return labels with the start groups in which no row is confirmed; None if there are none.
+
+    They stand for groups that were not found yet: as many as are missing, or, if the number of groups is
+    unknown, those whose rows probably belong to no group so far.
+    """
+    G, rows, sure = fitted.n_groups, around.rows, fitted.confirmed >= 0
+    size = np.bincount(start)
+    touched = np.bincount(start[sure], minlength=len(size)) > 0
+    new = np.bincount(start, weights=fitted.p_new)
+    free = np.flatnonzero(~touched & (size > 0))
+    if n_clusters is None:
+        free = free[new[free] > 0.5 * size[free]]
+    else:
+        free = free[np.argsort(-new[free], kind="stable")][: max(n_clusters - G, 0)]
+    if not len(free):
+        return None
+    centers = np.vstack([fitted.raw_means, [rows[start == g].mean(axis=0) for g in free]]).astype(np.float32)
+    for _ in range(5):
+        scores = rows @ scale_lengths(centers).T
+        scores[:, :G] += fitted.evidence / _SHARPNESS
+        labels = scores.argmax(axis=1)
+        labels[sure] = fitted.confirmed[sure]
+        centers = np.zeros_like(centers)
+        np.add.at(centers, labels, rows)
+    return np.asarray(labels, dtype=np.int64)
+
+
+def _train_on_itself(around: Surroundings, fitted: FittedGroups) -> IntArray:
+    """Return the most probable groups of a logistic regression that is trained on the groups found so far."""
+    P = fitted.proba
+    target = P.argmax(axis=1)
+    if len(np.unique(target)) < 2:
+        return target
+    weight = np.where(fitted.confirmed >= 0, 1.0, 0.3 * P.max(axis=1) ** 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # 60 iterations are enough
+        head = LogisticRegression(C=30.0, max_iter=60).fit(around.rows, target, sample_weight=weight)
+    scores = np.full(P.shape, -30.0, dtype=np.float32)
+    scores[:, head.classes_] = head.predict_log_proba(around.rows)
+    return np.asarray((scores + fitted.evidence).argmax(axis=1), dtype=np.int64)
+
+
+class GroupClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Many groups from few answers: a mixture on the sphere in a space that bends with the answers (ours).
+
+    With unit rows :math:`z_i = x_i W / |x_i W|` and a unit mean :math:`m_g` for each group,
+
+    .. math:: P_{ig} \propto \exp(20 z_i^\top m_g + E_{ig}),
+
+    where :math:`E_{ig}` is the log-odds of the answers about row i and group g at the estimated error rate.
+    Means and probabilities alternate (EM); rows without answers have a weight of 0.2, and less if they
+    probably belong to no group so far. :math:`W = S^{-1/4}` whitens half of the scatter S within the groups,
+    which is shrunk by half towards the identity. It is used only if it predicts held-out answers better.
+    `labels_` comes from a logistic regression trained on these groups and the answers.
+
+    Groups are those that the hints confirm. While there are fewer than `n_clusters`, k-means groups of rows
+    without answers stand for the others.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        The number of groups. If None it is unknown: start groups are :math:`1.5 \sqrt{n}`.
+    error_rate : float or "learn", default="learn"
+        The proportion of wrong answers, or "learn".
+    learn_metric : bool, default=True
+        Whether the space bends.
+    random_state : int, optional
+        Seed of the k-means groups at the start.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The group of each row.
+    groups_ : FittedGroups
+        The groups, with probabilities and means.
+
+    Examples
+    --------
+    >>> from likewise import Supervision
+    >>> from likewise.active import GroupClustering
+    >>> X = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9], [-1.0, 0.1], [-0.9, 0.0]]
+    >>> hints = Supervision.from_links(6, must=[(0, 1), (2, 3)], cannot=[(0, 2)])
+    >>> len(set(GroupClustering(3, random_state=0).fit(X, supervision=hints).labels_.tolist()))
+    3
+    """
+
+    supported_hints = frozenset({"links", "labels"})
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        error_rate: float | str = "learn",
+        learn_metric: bool = True,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.error_rate = error_rate
+        self.learn_metric = learn_metric
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, supervision: Supervision | None = None) -> GroupClustering:
+        """Find the groups of rows from links and labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : None
+            Ignored.
+        supervision : Supervision, optional
+            Links and labels.
+
+        Returns
+        -------
+        GroupClustering
+            The fitted estimator.
+        """
+        rows = np.asarray(X, dtype=np.float64)
+        hints = Supervision.empty(len(rows)) if supervision is None else supervision
+        around = Surroundings.from_data(rows, int(self.random_state or 0))
+        return self.fit_replies(AnswerLog(around, list_relations_of_hints(hints)), ())
+
+    def fit_replies(
+        self, log: AnswerLog, replies: tuple[Any, ...], source: GroupClustering | None = None
+    ) -> GroupClustering:
+        """Find the groups from replies.
+
+        Parameters
+        ----------
+        log : AnswerLog
+            What is known about the rows, with the hints given before the interview.
+        replies : tuple of Reply
+            The replies.
+        source : GroupClustering, optional
+            An estimator fitted to fewer replies, whose space and error rate are used again.
+
+        Returns
+        -------
+        GroupClustering
+            The fitted estimator.
+        """
+        self.log_, answers = log, log.cut(replies)
+        self.groups_: FittedGroups | None = None
+        if answers.n_groups:
+            self.groups_ = fit_groups(
+                log.around,
+                answers,
+                source=None if source is None else source.groups_,
+                error_rate=self.error_rate,
+                bends=self.learn_metric,
+            )
+        self.error_rate_ = GroupErrorRate(_FIRST_RATE if self.groups_ is None else self.groups_.rate)
+        return self
+
+    @cached_property
+    def labels_(self) -> npt.NDArray[np.int64]:
+        """The group of each row; computed when it is first read."""
+        around, found = self.log_.around, self.groups_
+        n = len(around.rows)
+        n_start = self.n_clusters or max(2, round(1.5 * n**0.5))
+        labels = None
+        if found is None or self.n_clusters is None or found.n_groups < self.n_clusters:
+            start = self.log_.get_start(
+                n_start, lambda k: _find_start_groups(around, min(k, n), int(self.random_state or 0))
+            )
+            labels = start if found is None else _add_start_groups(around, found, start, self.n_clusters)
+        if labels is None:
+            assert found is not None
+            labels = _train_on_itself(around, found)
+        return np.unique(labels, return_inverse=True)[1].astype(np.int64)
