@@ -98,6 +98,8 @@ class GroupAnswers:
         belonged to a group shown, and the page; 0 if it was a check.
     paged : (int, int)
         The last page and the row, if the last answer was "none of these"; else row -1.
+    undecided : tuple of (int, int)
+        Pairs of references that one answer joins and that another must confirm.
     """
 
     n_answers: int
@@ -114,11 +116,26 @@ class GroupAnswers:
     tiles: npt.NDArray[np.float64]
     again: npt.NDArray[np.float64]
     paged: tuple[int, int]
+    undecided: tuple[tuple[int, int], ...]
 
     @property
     def n_groups(self) -> int:
         """The number of groups that answers confirm."""
         return int(self.group_of.max()) + 1 if len(self.group_of) else 0
+
+    def _sum_signs(self, row: int) -> npt.NDArray[np.float64]:
+        mine = self.rows == row
+        weights = self.signs[mine] * (1.0 + np.log(self.choices[mine]))
+        return np.bincount(self.group_of[self.refs[mine]], weights=weights, minlength=self.n_groups)
+
+    def get_group(self, row: int) -> int:
+        """Return the group that most answers about a row name, or -1."""
+        signs = self._sum_signs(row)
+        return int(signs.argmax()) if signs.max(initial=0.0) > 0 else -1
+
+    def find_refused(self, row: int, cautious: bool) -> set[int]:
+        """Return the groups that a row does not belong to; if cautious, by more than one answer."""
+        return set(np.flatnonzero(self._sum_signs(row) < (-1 if cautious else 0)).tolist())
 
 
 _COLUMNS = {"refs": 2, "evidence": 4, "links": 3, "votes": 3, "placed": 3, "tiles": 2, "again": 4}
@@ -131,6 +148,12 @@ class AnswerLog:
         self.around, self._given = around, tuple(given)
         self._starts: dict[int, IntArray] = {}
         self._start()
+
+    def branch(self) -> AnswerLog:
+        """Return a log about the same rows with the same hints, without replies."""
+        other = AnswerLog(self.around, self._given)
+        other._starts = self._starts
+        return other
 
     def get_start(self, n_groups: int, find: Callable[[int], IntArray]) -> IntArray:
         """Return the groups of the rows before any answer; they are found once."""
@@ -148,6 +171,7 @@ class AnswerLog:
         self._index: dict[int, int] = {}
         self._sums: list[FloatArray] = []
         self._paged_after = [(0, -1)]
+        self._names: dict[str, int] = {}
         self._page, self._paged = 0, -1
         self._forget()
         self._add_relations(self._given, _CERTAIN)
@@ -157,8 +181,11 @@ class AnswerLog:
         self._roots: IntArray | None = None
         self._means: FloatArray | None = None
 
-    def cut(self, replies: tuple[Any, ...]) -> GroupAnswers:
-        """Return what these replies say; those already read are not read again."""
+    def cut(self, replies: tuple[Any, ...], cautious: bool = False) -> GroupAnswers:
+        """Return what these replies say; those already read are not read again.
+
+        If `cautious`, two groups of several rows are joined only by two answers.
+        """
         common = min(len(self._replies), len(replies))
         if self._replies[:common] != replies[:common]:
             self._start()
@@ -168,7 +195,8 @@ class AnswerLog:
             self._replies = replies
         ends = self._ends[len(replies)]
         get = {name: column.get(ends[name]) for name, column in self._columns.items()}
-        roots = find_roots(ends["refs"], get["votes"])
+        joined = get["evidence"][get["evidence"][:, 2] > 0, 1] if cautious else None
+        roots, undecided = find_roots(ends["refs"], get["votes"], joined)
         placed = get["placed"].copy()
         for at in np.flatnonzero(placed[:, 1]):  # a group that turned out to be another one was not new
             ref = self._index[int(placed[at, 2])]
@@ -188,6 +216,7 @@ class AnswerLog:
             tiles=get["tiles"],
             again=get["again"],
             paged=self._paged_after[len(replies)],
+            undecided=undecided,
         )
 
     # ------------------------------------------------------------------ adding one reply
@@ -212,14 +241,16 @@ class AnswerLog:
             self._columns["votes"].append(own, ref, sign)
             self._forget()
 
-    def get_means(self) -> FloatArray:
-        """Return the mean of each group as known from all replies read, in the order of their numbers."""
-        return self._find_means()[1]
+    def compute_means(self, answers: GroupAnswers) -> FloatArray:
+        """Return the mean of the confirmed rows of each group, after all replies."""
+        means = np.zeros((answers.n_groups, self.around.rows.shape[1]), dtype=np.float32)
+        np.add.at(means, answers.group_of, np.array(self._sums))
+        return scale_lengths(means)
 
     def _find_means(self) -> tuple[IntArray, FloatArray]:
         if self._roots is None:
             votes = self._columns["votes"]
-            roots = find_roots(len(self._index), votes.get(votes.n))
+            roots, _ = find_roots(len(self._index), votes.get(votes.n))
             self._roots = np.unique(roots, return_inverse=True)[1]
         if self._means is None:
             means = np.zeros((int(self._roots.max()) + 1, self.around.rows.shape[1]), dtype=np.float32)
@@ -236,6 +267,8 @@ class AnswerLog:
             self._add_placement(rows[0], rows[1:], answer, paged)
         elif kind == "members":
             self._add_members(rows[0], rows[1:], set(getattr(answer, "rows", ())))
+        elif kind == "label":
+            self._add_name(rows[0], str(answer.name))
         else:
             self._add_relations(reply.relations)
         self._ends.append({name: column.n for name, column in self._columns.items()})
@@ -250,6 +283,15 @@ class AnswerLog:
                 self._state(j, self._add_reference(i), 1, choices)
             else:
                 self._columns["links"].append(i, j, -1)
+
+    def _add_name(self, row: int, name: str) -> None:
+        """Record a name: the first row with it stands for the group of that name."""
+        if name in self._names:
+            self._add_relations([(row, self._names[name], True)] if self._names[name] != row else [])
+            return
+        self._add_reference(row)
+        self._add_relations([(row, other, False) for other in self._names.values() if other != row])
+        self._names[name] = row
 
     def _add_members(self, reference: int, rows: Sequence[int], tapped: set[int]) -> None:
         ref = self._add_reference(reference)
@@ -287,18 +329,27 @@ class AnswerLog:
                 self._forget()
 
 
-def find_roots(n: int, votes: IntArray) -> IntArray:
-    """Return the first reference of the group of each reference.
+def find_roots(
+    n: int, votes: IntArray, members: IntArray | None = None
+) -> tuple[IntArray, tuple[tuple[int, int], ...]]:
+    """Return the first reference of the group of each reference, and the pairs that await another answer.
 
-    Two references are in one group if more answers say so than not.
+    Two references are in one group if more answers say so than not. If `members` is given, the references to
+    whose groups rows were added, two of them need a majority of two answers.
     """
     roots = np.arange(n)
+    undecided = []
     for a, b in np.unique(np.sort(votes[votes[:, 2] > 0, :2], axis=1), axis=0).tolist():
         same = ((votes[:, 0] == a) & (votes[:, 1] == b)) | ((votes[:, 0] == b) & (votes[:, 1] == a))
+        majority = int(votes[same, 2].sum())
         low, high = sorted((roots[a], roots[b]))
-        if low != high and votes[same, 2].sum() > 0:
-            roots[roots == high] = low
-    return roots
+        if low == high or majority <= 0:
+            continue
+        if members is not None and majority == 1 and np.isin([a, b], members).all():
+            undecided.append((a, b))
+            continue
+        roots[roots == high] = low
+    return roots, tuple(undecided)
 
 
 def list_relations_of_hints(hints: Supervision) -> list[Relation]:

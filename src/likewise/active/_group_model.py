@@ -37,6 +37,7 @@ _FEWEST_HELD_OUT = 20  # rows with answers that it takes to tell whether bending
 _FIRST_RATE = 0.05  # error rate before it is learned
 _RATES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3)
 _SOFTNESS = (0.4, 0.6, 0.8, 1.0, 1.3, 1.7)
+_CAUTIOUS_RATE = 0.04  # from this error rate on, two answers are needed to join groups
 _RATE_PRIOR = 8.0  # correct answers assumed before the first
 _ELSEWHERE = 0.03  # probability that a row belongs to a group that is not known yet
 
@@ -89,6 +90,11 @@ class FittedGroups:
     def n_groups(self) -> int:
         """The number of groups."""
         return len(self.means)
+
+    @property
+    def is_cautious(self) -> bool:
+        """Whether answers are wrong so often that it takes two to join groups."""
+        return self.rate >= _CAUTIOUS_RATE
 
     @cached_property
     def top_two(self) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -418,16 +424,19 @@ class GroupClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         GroupClustering
             The fitted estimator.
         """
-        self.log_, answers = log, log.cut(replies)
+        before = None if source is None else source.groups_
+        cautious = before is not None and before.is_cautious
+        if self.error_rate != "learn":
+            cautious = float(self.error_rate) >= _CAUTIOUS_RATE
+        self.log_, answers = log, log.cut(replies, cautious)
         self.groups_: FittedGroups | None = None
+        settings: dict[str, Any] = {"source": before, "error_rate": self.error_rate, "bends": self.learn_metric}
         if answers.n_groups:
-            self.groups_ = fit_groups(
-                log.around,
-                answers,
-                source=None if source is None else source.groups_,
-                error_rate=self.error_rate,
-                bends=self.learn_metric,
-            )
+            self.groups_ = fit_groups(log.around, answers, **settings)
+            if self.groups_.is_cautious and not cautious:
+                answers = log.cut(replies, cautious=True)
+                if answers.undecided:
+                    self.groups_ = fit_groups(log.around, answers, **settings)
         self.error_rate_ = GroupErrorRate(_FIRST_RATE if self.groups_ is None else self.groups_.rate)
         return self
 

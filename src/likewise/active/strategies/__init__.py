@@ -10,6 +10,7 @@ from likewise._parts import get_part
 from likewise.active._state import Strategy
 from likewise.active.strategies._farthest_first import FarthestFirst, MinMax
 from likewise.active.strategies._fill_tray import FillTray
+from likewise.active.strategies._group_questions import GroupQuestions
 from likewise.active.strategies._information_gain import InformationGain
 from likewise.active.strategies._knn import ProbabilisticKNN
 from likewise.active.strategies._marginal import MarginalUncertainty
@@ -27,6 +28,7 @@ __all__ = [
     "Alternating",
     "FarthestFirst",
     "FillTray",
+    "GroupQuestions",
     "InformationGain",
     "MarginalUncertainty",
     "MinMax",
@@ -41,6 +43,7 @@ __all__ = [
 DEFAULT = "default"  # the strategy that an interview uses by default
 STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "regions": UncertainRegions,
+    "groups": GroupQuestions,
     "tray": FillTray,
     "random": RandomPairs,
     "triplets": WithThird,

@@ -2,260 +2,427 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
-from likewise.active._group_answers import AnswerLog, FloatArray, GroupAnswers, IntArray, Surroundings
-from likewise.active._group_model import FittedGroups
+from likewise._reasons import Reason
+from likewise.active._group_answers import AnswerLog, FloatArray, GroupAnswers, IntArray
+from likewise.active._group_model import FittedGroups, GroupClustering, compute_p_new
+from likewise.active._questions import MOST_GROUPS, Question
+from likewise.active._state import CheckedStrategy, InterviewState
+from likewise.base import Rule
 
-SECONDS = {"pair": 2.5, "placement": 5.0, "members": 4.0, "groups": 4.0}
+_SPREAD = 3.0  # weight of the rows that an answer covers, against the row itself
+_NEARLY_EQUAL = 0.9  # tiles of one look have a smaller cosine than this
+_LAST_TILES, _LAST_CHECKS = 100, 12
+_PAGE_ODDS = 0.15  # show more groups if the row belongs to one of them with this probability
+_CHECK_AGE, _CHECK_SIZE, _CHECK_TIMES = 30, 8, 5  # groups that are checked for being another one
+_WORTH = 2.0  # rows that joining two groups of one row is worth
+_LARGE = 30  # rows of a group beyond these do not add to the gain of a check
+_DOUBT = 3.0  # weight of a row whose answers the other rows contradict
+_SMALLEST_DOUBT = 0.05
+_AT_ONCE = 1e6
+_N_EXAMPLES = 3
 
 
-@dataclass
-class Settings:
-    beta: float = 3.0
+@dataclass(frozen=True)
+class GroupQuestions(CheckedStrategy):
+    r"""Placements, looks at groups and questions about two groups, by expected gain per second (ours).
+
+    For many groups, or an unknown number of them. With :math:`p_1, p_2` the two largest probabilities of a
+    row, and :math:`p_0` the probability that it belongs to no group so far, the doubt about the row is
+    :math:`u = p_0 + (1 - p_0)(1 - p_1)`. An answer about row j also covers the rows near it:
+    :math:`r_j = \sum_i u_i \max(0, s_{ij} - c_i) / (1 - b)`, summed over its 40 nearest rows, where
+    :math:`s_{ij}` is the cosine, :math:`c_i` the largest cosine of i to a row with answers, and b the median
+    cosine to the 40th neighbour. The gains, in rows, are
+
+    - *placement* of j: :math:`u_j + 3 r_j`;
+    - *look* at a group: the sum of :math:`v_j + 3 \min(1, 2 v_j) \rho p_1 (1 - p_0) r_j` over `n_tiles` rows
+      that probably belong to it, where :math:`v = (1 - p_0) p_2`, and :math:`\rho` is the proportion of tiles
+      that belonged to their groups, relative to the predictions;
+    - *check* of a small group, whose reference is placed among the other groups: the probability that it is
+      one of them times half its size;
+    - *repeat* of a placement that the other rows contradict: three times the probability that it is wrong.
+
+    The question with the largest gain per second is asked. After "none of these" more groups are shown if the
+    row belongs to one of them with a probability of at least 0.15. If answers may be wrong, two groups are
+    joined by two answers, and the second question is asked at once.
+
+    Parameters
+    ----------
+    n_tiles : int, default=5
+        The number of rows in a look at a group, beside its reference, 1 to 11.
+    n_groups : int, default=7
+        The largest number of groups in a placement, 1 to 7.
+
+    Notes
+    -----
+    The model is fitted again after about :math:`0.6 \sqrt{n}` answers, where n is their number. The cost of a
+    question is linear in the number of rows, and does not grow with the number of answers but for what the
+    interview does with its history.
+
+    Examples
+    --------
+    >>> from likewise.active import GroupQuestions, Interview
+    >>> X = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9], [-1.0, 0.1], [-0.9, 0.0]]
+    >>> interview = Interview(X, strategy=GroupQuestions())
+    >>> interview.ask().kind
+    'placement'
+    """
+
     n_tiles: int = 5
-    n_shown: int = 7
-    look_weight: float = 1.0
-    page_odds: float = 0.15
-    again_age: int = 30
-    again_size: int = 8
-    again_times: int = 5
-    again_base: float = 2.0
-    doubt_weight: float = 3.0
-    forced: bool = False
+    n_groups: int = MOST_GROUPS
+
+    name: ClassVar[str] = "groups"
+    needs: ClassVar[frozenset[str]] = frozenset({"groups"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        "n_tiles": Rule("an integer from 1 to 11", lambda v: Rule.integer(1).holds(v) and v <= 11),
+        "n_groups": Rule("an integer from 1 to 7", lambda v: Rule.integer(1).holds(v) and v <= MOST_GROUPS),
+    }
+
+    def count_answers_to_fit(self, n_answers: int) -> int:
+        """Return the number of answers that the model is fitted to; it is not fitted again for each question.
+
+        Parameters
+        ----------
+        n_answers : int
+            The number of answers so far.
+
+        Returns
+        -------
+        int
+            The number of answers that the model is fitted to, at most `n_answers`.
+        """
+        return n_answers - n_answers % max(1, int(0.6 * n_answers**0.5))
+
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
+        model = state.model
+        if not isinstance(model, GroupClustering):
+            raise ValueError(
+                f"{self.name}: the model is {type(model).__name__}, which has no groups. Leave the model out; the "
+                "strategy brings its own."
+            )
+        answers = model.log_.cut(state.replies, cautious=model.groups_ is not None and model.groups_.is_cautious)
+        if model.groups_ is None or not answers.n_groups:
+            return [q for q in _ask_first(model.log_, n) if state.can_ask(q)][:n]
+        asker = _GroupAsker(self, state, model.groups_, model.log_, answers)
+        found: dict[Any, Question] = {}
+        while len(found) < n and (question := asker.find_best()) is not None:
+            found[question.key] = question
+            asker.block(question)
+        return list(found.values())
 
 
-@dataclass
-class Choice:
-    kind: str
-    first: int
-    rest: tuple[int, ...]
-    gain: float
-    why: str = ""
+def _ask_first(log: AnswerLog, n: int) -> Iterator[Question]:
+    """Yield placements of central rows in the group of the most central one."""
+    around = log.around
+    if len(around.rows) < 2:
+        return
+    center = around.cosines.sum(axis=1)
+    first = int(center.argmax())
+    away = around.rows @ around.rows[first]
+    value = np.where(away < 0.5 * (1 + around.base), center, center - 2 * around.near.shape[1])
+    value[first] = -np.inf
+    reason = Reason("{Row} is typical of many {things}.", (first,))
+    for row in np.argsort(-value, kind="stable")[:n].tolist():
+        if row != first:
+            yield Question.placement(row, [first], examples=[[first]], reason=reason)
 
 
-class GroupChooser:
-    """Finds the best question of each kind."""
+class _GroupAsker:
+    """Finds the question with the largest gain per second."""
 
-    def __init__(self, around: Surroundings, fitted: FittedGroups, log: AnswerLog, answers: GroupAnswers,
-                 n_clusters: int | None, settings: Settings, seconds: dict[str, float] = SECONDS, last=None) -> None:
-        self.around, self.fitted, self.log, self.answers = around, fitted, log, answers
-        self.n_clusters, self.settings, self.seconds = n_clusters, settings, seconds
-        self.last = last
-        n = len(around.rows)
-        known = len(fitted.answers.rows)
-        G0 = fitted.n_groups
-        # The groups of the fit in the numbering of now, and the answers since the fit.
-        self.n_groups = answers.n_groups
-        old_refs = len(fitted.answers.references)
-        self.now_of = np.zeros(G0, dtype=np.int64)
-        self.now_of[fitted.answers.group_of] = answers.group_of[:old_refs]
-        self.confirmed = np.where(fitted.confirmed >= 0, self.now_of[fitted.confirmed], -1) if G0 else np.full(n, -1)
-        rows, refs, signs = answers.rows[known:], answers.refs[known:], answers.signs[known:]
-        touched = np.unique(rows)
-        self.dirty = touched
-        for row in touched:
-            mine = answers.rows == row
-            E = np.zeros(self.n_groups)
-            weights = answers.signs[mine] * (1 + np.log(answers.choices[mine]))
-            np.add.at(E, answers.group_of[answers.refs[mine]], weights)
-            self.confirmed[row] = E.argmax() if E.max() > 0 else -1
+    def __init__(
+        self,
+        strategy: GroupQuestions,
+        state: InterviewState,
+        fitted: FittedGroups,
+        log: AnswerLog,
+        answers: GroupAnswers,
+    ) -> None:
+        self.strategy, self.state, self.fitted, self.log, self.answers = strategy, state, fitted, log, answers
+        self.around, self.n_groups = log.around, answers.n_groups
+        self.seconds: Mapping[str, float] = state.seconds_per_kind
+        self.means = log.compute_means(answers)
+        # The groups of the fit, in the numbers that they have now, and the answers since the fit.
+        self.now_of = np.zeros(fitted.n_groups, dtype=np.int64)
+        self.now_of[fitted.answers.group_of] = answers.group_of[: len(fitted.answers.references)]
+        known = fitted.confirmed >= 0
+        self.confirmed = np.where(known, self.now_of[fitted.confirmed], -1)
+        self.touched = np.unique(answers.rows[len(fitted.answers.rows) :])
+        for row in self.touched:
+            self.confirmed[row] = answers.get_group(int(row))
         self.confirmed[answers.references] = answers.group_of
-        self._prepare()
+        self.first_ref = np.full(self.n_groups, -1)
+        self.first_ref[answers.group_of[::-1]] = np.arange(len(answers.references))[::-1]
+        self._measure_doubt()
+        self._block_pending()
 
-    def _prepare(self) -> None:
-        fitted, around, set_ = self.fitted, self.around, self.settings
+    def _measure_doubt(self) -> None:
+        fitted, around = self.fitted, self.around
         top, p1, p2 = (each.copy() for each in fitted.top_two)
-        n = len(top)
         sure = self.confirmed >= 0
         self.predicted = self.now_of[top]
         p_new = fitted.p_new.copy()
-        # groups found since the fit
-        means = self.log.get_means()
         fresh = np.setdiff1d(np.arange(self.n_groups), self.now_of)
         if len(fresh):
-            from scipy.special import expit
-            near = (around.rows @ means[fresh].T).max(axis=1)
-            near = np.maximum(near, fitted.nearness)
-            p_new = np.where(sure, 0, expit(-15.0 * (near - fitted.threshold))).astype(np.float32)
-        # tapped since the fit
-        for row in self.dirty:
-            if not sure[row]:
-                p1[row], p2[row] = 0.5 * p1[row], 0.5 * p1[row]
-        self.p_new = p_new
-        u = p_new + (1 - p_new) * (1 - p1)
-        v = (1 - p_new) * p2
-        u[sure] = 0
-        v[sure] = 0
-        self.u, self.v, self.p1 = u, v, p1
-        cover = np.full(n, around.base, dtype=np.float32)
+            near = (around.rows @ self.means[fresh].T).max(axis=1)
+            p_new = compute_p_new(np.maximum(near, fitted.nearness), fitted.threshold)
+        again = self.touched[~sure[self.touched]]  # refused by their group since the fit
+        p2[again] = p1[again] = 0.5 * p1[again]
+        p_new[sure] = 0.0
+        self.p1, self.p_new = p1, p_new
+        self.u = np.where(sure, 0.0, p_new + (1 - p_new) * (1 - p1))
+        self.v = np.where(sure, 0.0, (1 - p_new) * p2)
+        self.cover = np.full(len(sure), around.base, dtype=np.float32)
         rows = np.flatnonzero(sure)
-        np.maximum.at(cover, around.near[rows].ravel(), around.cosines[rows].ravel())
-        room = np.maximum(0, around.cosines - cover[around.near]) / max(1 - around.base, 1e-6)
-        self.rep = (u[around.near] * room).sum(axis=1)
+        np.maximum.at(self.cover, around.near[rows].ravel(), around.cosines[rows].ravel())
+        self._measure_spread()
         self.size = np.bincount(self.predicted, minlength=self.n_groups)
         self.n_confirmed = np.bincount(self.confirmed[sure], minlength=self.n_groups)
-        self.ref_of = np.full(self.n_groups, -1)
-        for ref, g in zip(self.answers.references[::-1], self.answers.group_of[::-1]):
-            self.ref_of[g] = ref
 
-    # ---------------------------------------------------------------- candidates
+    def _measure_spread(self) -> None:
+        near, cosines, base = self.around.near, self.around.cosines, self.around.base
+        room = np.maximum(0.0, cosines - self.cover[near]) / max(1.0 - base, 1e-6)
+        self.spread = np.einsum("ij,ij->i", self.u[near].astype(np.float32), room)
 
-    def get_refused(self, row: int) -> set[int]:
-        a = self.answers
-        mine = a.rows == row
-        net = np.zeros(self.n_groups)
-        np.add.at(net, a.group_of[a.refs[mine]], a.signs[mine])
-        return set(np.flatnonzero(net < (0 if self.fitted.rate < 0.03 else -1)).tolist())
+    def _block_pending(self) -> None:
+        """Leave out the rows of questions that were skipped or that other people are answering now."""
+        self.blocked: set[int] = set()
+        if len(self.state.asked) > len(self.state.replies):
+            answered = {reply.question.key for reply in self.state.replies}
+            rows = [row for key in self.state.asked - answered for row in key[1]]  # type: ignore[index]
+            self._leave_out(np.array(rows, dtype=np.int64))
+
+    def block(self, question: Question) -> None:
+        """Leave out the rows of a question that will be asked."""
+        rows = question.rows[1:] if question.kind == "members" else question.rows[:1]
+        self._leave_out(np.array(rows, dtype=np.int64))
+
+    def _leave_out(self, rows: IntArray) -> None:
+        self.blocked.update(rows.tolist())
+        self.u[rows] = self.v[rows] = 0.0
+        near = self.around.near[rows].ravel()
+        np.maximum.at(self.cover, near, self.around.cosines[rows].ravel())
+        self._measure_spread()
+
+    def find_best(self) -> Question | None:
+        """Return the question with the largest gain per second that may be asked."""
+        if (page := self.ask_next_page()) is not None:
+            return page
+        kinds = (self.ask_join(), self.ask_placement(), self.ask_look(), self.ask_check(), self.ask_repeat())
+        found = [question for question in kinds if question is not None]
+        return max(found, key=lambda question: question.score or 0.0) if found else None
+
+    # ------------------------------------------------------------------ groups to show
 
     def find_candidates(self, row: int, exclude: set[int]) -> list[int]:
-        """Return the most probable groups of a row: by model, by nearest confirmed row and by mean, in turn."""
-        by_model = self.now_of[np.argsort(-self.fitted.proba[row], kind="stable")[:20]].tolist() if self.fitted.n_groups else []
-        near = self.confirmed[self.around.near[row]]
-        by_row = [g for g in near.tolist() if g >= 0]
-        by_mean = np.argsort(-(self.log.get_means() @ self.around.rows[row]), kind="stable")[:20].tolist()
-        found: list[int] = []
-        lists = [by_model, by_row, by_mean] if len(by_model) < self.n_groups else [by_model, by_row]
-        at = 0
-        while len(found) < self.settings.n_shown and at < max(map(len, lists)):
-            for each in lists:
-                if at < len(each) and each[at] not in exclude and each[at] not in found:
-                    found.append(each[at])
-            at += 1
-        rest = [g for g in by_mean if g not in exclude and g not in found]
-        return (found + rest)[: self.settings.n_shown]
+        """Return the most probable groups of a row: by the model, by its nearest rows and by the means, in turn."""
+        by_model = self.now_of[np.argsort(-self.fitted.proba[row], kind="stable")[:20]].tolist()
+        by_row = [group for group in self.confirmed[self.around.near[row]].tolist() if group >= 0]
+        by_mean = np.argsort(-(self.means @ self.around.rows[row]), kind="stable").tolist()
+        lists = [by_model, by_row, by_mean] if self.fitted.n_groups < self.n_groups else [by_model, by_row]
+        found: dict[int, None] = {}
+        for at in range(max(map(len, lists))):
+            for groups in lists:
+                if at < len(groups) and groups[at] not in exclude:
+                    found[groups[at]] = None
+            if len(found) >= self.strategy.n_groups:
+                break
+        for group in by_mean:
+            if len(found) >= self.strategy.n_groups:
+                break
+            if group not in exclude:
+                found[group] = None
+        return list(found)[: self.strategy.n_groups]
 
-    # ---------------------------------------------------------------- kinds
+    def find_differing(self, ref: int) -> set[int]:
+        """Return the groups that answers separate from the group of a reference, and that group."""
+        answers = self.answers
+        own = int(answers.group_of[ref])
+        pairs = answers.group_of[answers.votes[answers.votes[:, 2] < 0, :2]]
+        found = {own, *pairs[pairs[:, 0] == own, 1].tolist(), *pairs[pairs[:, 1] == own, 0].tolist()}
+        mine = (self.confirmed[answers.rows] == own) & (answers.signs < 0)
+        return found | set(answers.group_of[answers.refs[mine]].tolist())
 
-    def best_placement(self) -> Choice | None:
-        value = (self.u + self.settings.beta * self.rep) * (self.confirmed < 0)
-        order = np.argsort(-value, kind="stable")[:20]
-        for row in order:
-            row = int(row)
-            if value[row] <= 0:
-                return None
-            groups = self.find_candidates(row, self.get_refused(row))
-            if groups:
-                return Choice("placement", row, tuple(int(self.ref_of[g]) for g in groups), float(value[row]) / self.seconds["placement"])
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """The name of each group that has one."""
+        named = ((int(self.confirmed[row]), name) for name, row in self.state.names.items())
+        return {group: name for group, name in reversed(list(named)) if group >= 0}
+
+    def show(self, groups: list[int]) -> dict[str, Any]:
+        """Return typical rows and names of groups."""
+        return {
+            "examples": [self.find_typical(group) for group in groups],
+            "names": [self.names.get(group) for group in groups] if self.names else None,
+        }
+
+    def find_typical(self, group: int) -> list[int]:
+        """Return the confirmed rows of a group that are nearest to its mean, its reference first."""
+        reference = self.get_reference(group)
+        rows = np.flatnonzero(self.confirmed == group)
+        order = rows[np.argsort(-(self.around.rows[rows] @ self.means[group]), kind="stable")].tolist()
+        return [reference, *(row for row in order[:_N_EXAMPLES] if row != reference)][:_N_EXAMPLES]
+
+    def get_reference(self, group: int) -> int:
+        """Return the first reference of a group."""
+        return int(self.answers.references[self.first_ref[group]])
+
+    def _place(self, row: int, groups: list[int], gain: float, reason: str) -> Question | None:
+        """Return a placement that was not asked before; if it was, with fewer groups."""
+        while groups:
+            question = Question.placement(
+                row,
+                [self.get_reference(group) for group in groups],
+                score=gain / self.seconds["placement"],
+                reason=Reason(reason, (row,)),
+                **self.show(groups),
+            )
+            if self.state.can_ask(question):
+                return question
+            groups = groups[:-1]
         return None
 
-    def best_look(self) -> Choice | None:
-        s = self.settings
-        tiles = self.answers.tiles[-100:]
-        rho = (5 + tiles[:, 1].sum()) / (5 + tiles[:, 0].sum())
-        p = np.minimum(1, rho * self.p1 * (1 - self.p_new))
-        value = (self.v + s.beta * np.minimum(1, 2 * self.v) * p * self.rep) * (self.confirmed < 0)
-        value[self.dirty] = 0
-        order = np.argsort(-value, kind="stable")
-        order = order[value[order] > 0]
-        if not len(order):
-            return None
-        group = self.predicted[order]
-        by = np.argsort(group, kind="stable")
-        order, group = order[by], group[by]
-        cuts = np.searchsorted(group, np.arange(self.n_groups + 1))
-        total = np.concatenate([[0], np.cumsum(value[order])])
-        bound = np.array([total[min(cuts[g] + s.n_tiles, cuts[g + 1])] - total[cuts[g]] for g in range(self.n_groups)])
-        best, best_gain = None, 0.0
-        for g in np.argsort(-bound, kind="stable"):
-            if bound[g] <= best_gain:
+    # ------------------------------------------------------------------ kinds of questions
+
+    def ask_placement(self) -> Question | None:
+        """Return the placement of the row that covers most doubt."""
+        gains = np.where(self.confirmed < 0, self.u + _SPREAD * self.spread, 0.0)
+        gains[list(self.blocked)] = 0.0
+        for row in np.argsort(-gains, kind="stable")[:20].tolist():
+            if gains[row] <= 0:
                 break
-            chosen: list[int] = []
-            for row in order[cuts[g] : min(cuts[g + 1], cuts[g] + 30)]:
-                if all(float(self.around.rows[row] @ self.around.rows[c]) <= 0.9 for c in chosen):
-                    chosen.append(int(row))
-                    if len(chosen) == s.n_tiles:
-                        break
-            gain = float(value[chosen].sum())
-            if gain > best_gain:
-                best, best_gain = (int(g), chosen), gain
-        if best is None:
-            return None
-        return Choice("members", int(self.ref_of[best[0]]), tuple(best[1]), s.look_weight * best_gain / self.seconds["members"])
+            groups = self.find_candidates(row, self.answers.find_refused(row, self.fitted.is_cautious))
+            question = self._place(
+                row, groups, float(gains[row]), "{Row} represents nearby {things} whose group is uncertain."
+            )
+            if question is not None:
+                return question
+        return None
 
-    def get_differing(self, ref: int) -> set[int]:
-        """Return the groups that answers separate from the group of a reference."""
-        a = self.answers
-        g = a.group_of[ref]
-        pairs = a.group_of[a.votes[a.votes[:, 2] < 0, :2]]
-        found = set(pairs[pairs[:, 0] == g, 1].tolist()) | set(pairs[pairs[:, 1] == g, 0].tolist())
-        mine = self.confirmed[a.rows] == g
-        found |= set(a.group_of[a.refs[mine & (a.signs < 0)]].tolist())
-        return found - {int(g)}
+    def ask_look(self) -> Question | None:
+        """Return the look at the group in which most doubtful rows can be confirmed."""
+        tiles, n_tiles = self.answers.tiles[-_LAST_TILES:], self.strategy.n_tiles
+        accuracy = (5.0 + tiles[:, 1].sum()) / (5.0 + tiles[:, 0].sum())
+        hit = np.minimum(1.0, accuracy * self.p1 * (1 - self.p_new))
+        gains = self.v + _SPREAD * np.minimum(1.0, 2 * self.v) * hit * self.spread
+        gains[self.touched] = 0.0
+        rows = np.flatnonzero(gains > 0)
+        order = rows[np.lexsort((rows, -gains[rows], self.predicted[rows]))]
+        cuts = np.searchsorted(self.predicted[order], np.arange(self.n_groups + 1))
+        total = np.concatenate([[0.0], np.cumsum(gains[order])])
+        bounds = total[np.minimum(cuts[:-1] + n_tiles, cuts[1:])] - total[cuts[:-1]]
+        best: tuple[float, int, list[int]] = (0.0, -1, [])
+        for group in np.argsort(-bounds, kind="stable").tolist():
+            if bounds[group] <= best[0]:
+                break
+            chosen = self._select_tiles(order[cuts[group] : min(cuts[group + 1], cuts[group] + 30)])
+            if (gain := float(gains[chosen].sum())) > best[0]:
+                best = (gain, group, chosen)
+        gain, group, chosen = best
+        if not chosen:
+            return None
+        reference = self.get_reference(group)
+        question = Question.members(
+            reference,
+            chosen,
+            score=gain / self.seconds["members"],
+            reason=Reason("These {things} probably belong with {row}.", (reference,)),
+            **self.show([group]),
+        )
+        return question if self.state.can_ask(question) else None
 
-    def next_page(self) -> Choice | None:
-        """Show more groups for the row of the last answer, "none of these", if it may belong to one of them."""
-        s, a = self.settings, self.answers
-        page, row = a.paged
-        if row < 0:
-            return None
-        ref = int(np.flatnonzero(a.references == row)[0])
-        near = a.placed[a.placed[:, 2] == row][-1, 0]
-        p_new = 1 / (1 + np.exp(15.0 * (near - self.fitted.threshold)))
-        later = a.again[a.again[:, 3] > 0]
-        hits = float((a.placed[:, 1] == 0).sum())
-        later_hits = float(later[:, 2].sum())
-        mu = (1.5 + later_hits) / (10 + hits + later_hits) * 0.5**page
-        odds = (1 - p_new) * mu / (p_new + (1 - p_new) * mu)
-        forced = s.forced and self.n_clusters is not None and self.n_groups > self.n_clusters
-        if odds < s.page_odds and not forced:
-            return None
-        groups = self.find_candidates(row, self.get_differing(ref) | {int(a.group_of[ref])})
-        if not groups:
-            return None
-        return Choice("placement", row, tuple(int(self.ref_of[g]) for g in groups), 1e6, "page")
+    def _select_tiles(self, rows: IntArray) -> list[int]:
+        """Return the first rows that are not nearly equal to one before."""
+        alike = self.around.rows[rows] @ self.around.rows[rows].T > _NEARLY_EQUAL
+        chosen: list[int] = []
+        for at in range(len(rows)):
+            if len(chosen) < self.strategy.n_tiles and not alike[at, chosen].any():
+                chosen.append(at)
+        return [int(rows[at]) for at in chosen]
 
-    def best_again(self) -> Choice | None:
-        """Place the reference of a small group again, among other groups: is it one of them?"""
-        s, a = self.settings, self.answers
+    def ask_join(self) -> Question | None:
+        """Return the question whether two groups are the same, if one answer says so and another is wanted."""
+        answers = self.answers
+        for a, b in answers.undecided:
+            rows = answers.references[[a, b]].tolist()
+            groups = answers.group_of[[a, b]].tolist()
+            if groups[0] == groups[1] or self.blocked & set(rows):
+                continue
+            size = min(self.size[groups[0]], self.size[groups[1]], _LARGE)
+            reason = Reason("One answer says that the groups of {rows:2} are the same.", tuple(rows))
+            question = Question.groups(
+                *rows, score=0.5 * (_WORTH + size) / self.seconds["groups"], reason=reason, **self.show(groups)
+            )
+            if self.state.can_ask(question):
+                return question
+        return None
+
+    def ask_next_page(self) -> Question | None:
+        """Return more groups for the row of the last answer, "none of these", if it may belong to one."""
+        page, row = self.answers.paged
+        if row < 0 or row in self.blocked:
+            return None
+        ref = int(np.flatnonzero(self.answers.references == row)[0])
+        placed, later = self.answers.placed, self.answers.again[self.answers.again[:, 3] > 0, 2]
+        nearness = placed[placed[:, 2] == row][-1:, 0].astype(np.float32)
+        p_new = float(compute_p_new(nearness, self.fitted.threshold)[0])
+        missed = (1.5 + later.sum()) / (10.0 + (placed[:, 1] == 0).sum() + later.sum()) * 0.5**page
+        if (1 - p_new) * missed < _PAGE_ODDS * (p_new + (1 - p_new) * missed):
+            return None
+        groups = self.find_candidates(row, self.find_differing(ref))
+        return self._place(row, groups, _AT_ONCE, "{Row} belongs to none of the groups shown before.")
+
+    def ask_check(self) -> Question | None:
+        """Return the placement of the reference of a small group among the others: is it one of them?"""
+        answers = self.answers
         if self.n_groups < 2:
             return None
-        checks = a.again[a.again[:, 3] == 0][-12:, 2]
-        p_dup = (1 + checks.sum()) / (4 + len(checks))
-        if self.n_clusters is not None and self.n_groups > self.n_clusters:
-            n_small = int((self.n_confirmed <= s.again_size).sum())
-            p_dup = max(p_dup, min(0.5, (self.n_groups - self.n_clusters) / max(n_small, 1)))
-        gains = []
-        first = {}
-        for idx in range(len(a.references) - 1, -1, -1):
-            first[int(a.group_of[idx])] = idx
-        for g, idx in first.items():
-            checked = a.again[(a.again[:, 1] == idx)]
-            times = int((checked[:, 3] == 0).sum())
-            since = max(int(checked[-1, 0]) if len(checked) else 0, int(a.births[idx]))
-            if self.n_confirmed[g] <= s.again_size and times < s.again_times and a.n_answers - since >= s.again_age:
-                gains.append((p_dup * 0.5**times * (s.again_base + 0.5 * min(self.size[g], 30)) / self.seconds["placement"], -g, idx))
-        for gain, _, idx in sorted(gains, reverse=True)[:5]:
-            groups = self.find_candidates(int(a.references[idx]), self.get_differing(idx) | {int(a.group_of[idx])})
-            if groups:
-                return Choice("placement", int(a.references[idx]), tuple(int(self.ref_of[g]) for g in groups), gain, "again")
+        checks = answers.again[answers.again[:, 3] == 0]
+        chance = (1.0 + checks[-_LAST_CHECKS:, 2].sum()) / (4.0 + len(checks[-_LAST_CHECKS:]))
+        small = self.n_confirmed <= _CHECK_SIZE
+        if (k := self.state.n_clusters) is not None and self.n_groups > k:
+            chance = max(chance, min(0.5, (self.n_groups - k) / max(int(small.sum()), 1)))
+        times = np.bincount(checks[:, 1].astype(np.int64), minlength=len(answers.references))[self.first_ref]
+        last = answers.births.copy()
+        np.maximum.at(last, answers.again[:, 1].astype(np.int64), answers.again[:, 0].astype(np.int64))
+        old = answers.n_answers - last[self.first_ref] >= _CHECK_AGE
+        gains = chance * 0.5**times * (_WORTH + 0.5 * np.minimum(self.size, _LARGE))
+        gains[~small | ~old | (times >= _CHECK_TIMES)] = 0.0
+        for group in np.argsort(-gains, kind="stable")[:5].tolist():
+            ref = int(self.first_ref[group])
+            row = int(answers.references[ref])
+            if gains[group] <= 0 or row in self.blocked:
+                continue
+            groups = self.find_candidates(row, self.find_differing(ref))
+            question = self._place(
+                row, groups, float(gains[group]), "The group of {row} is small; it may be one of the others."
+            )
+            if question is not None:
+                return question
         return None
 
-    def best_check(self) -> Choice | None:
-        """Place a row again whose answers the other rows contradict."""
+    def ask_repeat(self) -> Question | None:
+        """Return another placement of a row whose answers the other rows contradict."""
         rows = np.flatnonzero(self.fitted.confirmed >= 0)
-        own = self.fitted.proba[rows, self.fitted.confirmed[rows]]
-        doubt = 1 - own
-        doubt[np.isin(rows, self.dirty) | np.isin(rows, self.answers.references)] = 0
-        if not len(rows) or doubt.max() < 0.05:
-            return None
-        at = int(doubt.argmax())
-        row = int(rows[at])
-        groups = self.find_candidates(row, self.get_refused(row))
-        if int(self.confirmed[row]) not in groups:
-            groups = [*groups[: self.settings.n_shown - 1], int(self.confirmed[row])]
-        gain = float(doubt[at]) * self.settings.doubt_weight / self.seconds["placement"]
-        return Choice("placement", row, tuple(int(self.ref_of[g]) for g in groups), gain, "check")
-
-    def choose(self) -> Choice | None:
-        if (page := self.next_page()) is not None:
-            return page
-        found = [c for c in (self.best_placement(), self.best_look(), self.best_again(), self.best_check()) if c is not None]
-        return max(found, key=lambda c: c.gain) if found else None
-
-
-def count_answers_to_fit(n: int, growth: float = 0.6) -> int:
-    return n - n % max(1, int(growth * n**0.5))
+        doubt: FloatArray = 1 - self.fitted.proba[rows, self.fitted.confirmed[rows]]
+        skip = np.concatenate([self.touched, self.answers.references, list(self.blocked)])
+        doubt[np.isin(rows, skip)] = 0.0
+        for at in np.argsort(-doubt, kind="stable")[:5].tolist():
+            if doubt[at] < _SMALLEST_DOUBT:
+                break
+            row = int(rows[at])
+            own = int(self.confirmed[row])
+            groups = self.find_candidates(row, self.answers.find_refused(row, cautious=True))
+            groups = groups if own in groups else [*groups[: self.strategy.n_groups - 1], own]
+            question = self._place(
+                row, groups, _DOUBT * float(doubt[at]), "Other answers contradict the group of {row}."
+            )
+            if question is not None:
+                return question
+        return None
