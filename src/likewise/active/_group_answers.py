@@ -172,6 +172,7 @@ class AnswerLog:
         self._sums: list[FloatArray] = []
         self._paged_after = [(0, -1)]
         self._names: dict[str, int] = {}
+        self._last_roots: Any = None
         self._page, self._paged = 0, -1
         self._forget()
         self._add_relations(self._given, _CERTAIN)
@@ -195,8 +196,7 @@ class AnswerLog:
             self._replies = replies
         ends = self._ends[len(replies)]
         get = {name: column.get(ends[name]) for name, column in self._columns.items()}
-        joined = get["evidence"][get["evidence"][:, 2] > 0, 1] if cautious else None
-        roots, undecided = find_roots(ends["refs"], get["votes"], joined)
+        roots, undecided = self._find_roots(ends, cautious)
         placed = get["placed"].copy()
         for at in np.flatnonzero(placed[:, 1]):  # a group that turned out to be another one was not new
             ref = self._index[int(placed[at, 2])]
@@ -218,6 +218,15 @@ class AnswerLog:
             paged=self._paged_after[len(replies)],
             undecided=undecided,
         )
+
+    def _find_roots(self, ends: dict[str, int], cautious: bool) -> tuple[IntArray, Any]:
+        """Return the result of `find_roots` for a prefix; the last one is kept."""
+        key = (ends["refs"], ends["votes"], ends["evidence"] if cautious else None)
+        if self._last_roots is None or self._last_roots[0] != key:
+            evidence = self._columns["evidence"].get(ends["evidence"])
+            members = evidence[evidence[:, 2] > 0, 1] if cautious else None
+            self._last_roots = key, find_roots(key[0], self._columns["votes"].get(key[1]), members)
+        return self._last_roots[1]
 
     # ------------------------------------------------------------------ adding one reply
 

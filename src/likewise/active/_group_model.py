@@ -28,7 +28,7 @@ from likewise.supervision import Supervision
 
 _SHARPNESS = 20.0  # log-odds of a group per unit of cosine
 _FREE = 0.2  # weight of a row without answers in the means
-_PASSES, _FIRST_PASSES = 2, 4
+_PASSES, _FIRST_PASSES, _BENDING_PASSES = 1, 4, 2
 _OWN = 12.0  # log-odds of a reference row for its own group
 _NEW_SLOPE = 15.0  # of the probability of a new group, per unit of cosine
 _LAST_PLACED = 80  # placements that the threshold of new groups is fitted to
@@ -44,9 +44,11 @@ _ELSEWHERE = 0.03  # probability that a row belongs to a group that is not known
 
 @dataclass(frozen=True)
 class GroupErrorRate:
-    """The estimated proportion of wrong answers."""
+    """The estimated proportion of wrong answers, with a 90 % interval."""
 
     mean: float
+    low: float
+    high: float
 
 
 @dataclass(eq=False)
@@ -57,6 +59,8 @@ class FittedGroups:
     ----------
     answers : GroupAnswers
         The answers of the fit.
+    bent_rows : ndarray of shape (n_samples, n_features)
+        The rows in the bent space.
     means, raw_means : ndarray of shape (n_groups, n_features)
         The unit mean of each group in the bent space and in the given one.
     proba : ndarray of shape (n_samples, n_groups)
@@ -68,13 +72,17 @@ class FittedGroups:
     p_new, nearness, threshold
         The probability that a row belongs to no group so far, a logistic function of its cosine to the
         nearest group, and the cosine at which it is one half.
+    doubt : ndarray of shape (n_samples,)
+        The probability that the answers about a row are wrong, given all other rows and answers; 0 for rows
+        without answers and for references.
     bend : ndarray or None
         The map W; None if it predicts answers no better than the given space.
-    rate : float
-        The proportion of wrong answers.
+    rate, rate_interval : float, (float, float)
+        The proportion of wrong answers, and a 90 % interval.
     """
 
     answers: GroupAnswers
+    bent_rows: FloatArray
     means: FloatArray
     raw_means: FloatArray
     proba: FloatArray
@@ -82,9 +90,11 @@ class FittedGroups:
     confirmed: IntArray
     p_new: FloatArray
     nearness: FloatArray
+    doubt: FloatArray
     threshold: float
     bend: FloatArray | None
     rate: float
+    rate_interval: tuple[float, float]
 
     @property
     def n_groups(self) -> int:
@@ -138,18 +148,17 @@ def _compute_evidence(n: int, answers: GroupAnswers, rate: float) -> tuple[Float
 
 
 def _compute_proba(Z: FloatArray, means: FloatArray, E: FloatArray, links: IntArray) -> FloatArray:
-    """Return P with P_ig proportional to exp(20 z_i m_g + E_ig).
-
-    Rows with a cannot-link between them, neither of which stands for a group, lower each other's log-odds.
-    """
+    """Return P with P_ig proportional to exp(20 z_i m_g + E_ig)."""
     logits = Z @ (_SHARPNESS * means).T
     logits += E
-    P = _softmax(logits.copy() if len(links) else logits)
-    if len(links):
-        i, j = np.concatenate([links[:, :2], links[:, 1::-1]]).T
-        np.add.at(logits, i, -_OWN * P[j])
-        P = _softmax(logits)
-    return P
+    return _softmax(_separate(logits, links))
+
+
+def _separate(logits: FloatArray, links: IntArray) -> FloatArray:
+    """Lower the logits of a row for the group of a cannot-linked row, if neither row stands for a group."""
+    for i, j in links[:, :2].tolist():
+        logits[j] -= _OWN * _softmax(logits[[i]].copy())[0]
+    return logits
 
 
 def _softmax(logits: FloatArray) -> FloatArray:
@@ -165,11 +174,10 @@ def _learn_bend(rows: FloatArray, R: FloatArray) -> FloatArray:
     means = R.T @ rows / np.maximum(size, 1e-12)[:, None]
     weights = R.sum(axis=1)
     scatter = (rows * weights[:, None]).T @ rows - (means * size[:, None]).T @ means
-    S = scatter.astype(np.float64) / max(float(weights.sum()), 1e-12)
-    S = 0.5 * S + 0.5 * max(np.trace(S) / len(S), 1e-9) * np.eye(len(S))
-    values, vectors = np.linalg.eigh(S)
-    bend = (vectors * np.maximum(values, 1e-12) ** -0.25) @ vectors.T
-    return np.asarray(bend, dtype=np.float32)
+    S = scatter / max(float(weights.sum()), 1e-12)
+    S = 0.5 * S + 0.5 * max(np.trace(S) / len(S), 1e-9) * np.eye(len(S), dtype=np.float32)
+    values, vectors = np.linalg.eigh(S)  # well-conditioned: single precision is enough
+    return np.asarray((vectors * np.maximum(values, 1e-12) ** -0.25) @ vectors.T)
 
 
 def _helps_bending(rows: FloatArray, R: FloatArray, answers: GroupAnswers, confirmed: IntArray) -> bool:
@@ -188,9 +196,36 @@ def _helps_bending(rows: FloatArray, R: FloatArray, answers: GroupAnswers, confi
     return gain > 0
 
 
-def _learn_rate(answers: GroupAnswers, R: FloatArray, Z: FloatArray, sums: FloatArray) -> float:
-    """Return the error rate with the largest marginal likelihood, together with a softness of the predictions.
+def _compute_cosines_without(rows: IntArray, Z: FloatArray, sums: FloatArray, R: FloatArray) -> FloatArray:
+    """Return the cosines of rows to the means of the groups, each without the share of the row in the mean."""
+    along, own = Z[rows] @ sums.T, R[rows]
+    lengths = np.einsum("ij,ij->i", sums, sums) - 2 * along * own + own**2
+    return np.asarray((along - own) / np.sqrt(np.maximum(lengths, 1e-6)))
 
+
+def _compute_doubt(
+    rows: IntArray, fits: FloatArray, nearness: FloatArray, E: FloatArray, own: IntArray, threshold: float
+) -> FloatArray:
+    """Return the probability that answers about rows are wrong, given all other rows and answers.
+
+    `fits` are the logits of the groups, and `nearness` is the cosine to the nearest one, both without the row.
+    The alternatives are the other groups, and a group that is not known yet.
+    """
+    p_new = compute_p_new(nearness, threshold)
+    shift = fits.max(axis=1, keepdims=True)
+    prior = np.exp(fits - shift)
+    prior *= ((1 - p_new) / prior.sum(axis=1))[:, None]
+    joint = prior * np.exp(E[rows])
+    mine = joint[np.arange(len(rows)), own]
+    return np.asarray(1 - mine / np.maximum(joint.sum(axis=1) + p_new, 1e-12))
+
+
+def _learn_rate(
+    answers: GroupAnswers, R: FloatArray, Z: FloatArray, sums: FloatArray
+) -> tuple[float, tuple[float, float]]:
+    """Return the error rate with the largest likelihood, and a 90 % interval.
+
+    The softness of the predictions is fitted with it.
     Each row with answers is predicted from the groups without its own share in their means. A row that was
     asked about twice says most about the rate: features that are wrong predict both answers badly, a wrong
     answer contradicts the other.
@@ -202,22 +237,21 @@ def _learn_rate(answers: GroupAnswers, R: FloatArray, Z: FloatArray, sums: Float
     np.add.at(choices, cells, answers.signs * np.log(answers.choices))
     n_in = np.bincount(at, weights=answers.signs > 0)
     n_out = np.bincount(at, weights=answers.signs < 0)
-    size, own = np.linalg.norm(sums, axis=1), R[rows]
-    along = Z[rows] @ sums.T
-    logits = (along - own) / np.sqrt(np.maximum(size**2 - 2 * along * own + own**2, 1e-6))
-    logits = _SHARPNESS * (logits - logits.max(axis=1, keepdims=True))
-    best, best_value = _FIRST_RATE, -np.inf
+    logits = _SHARPNESS * _compute_cosines_without(rows, Z, sums, R)
+    logits -= logits.max(axis=1, keepdims=True)
+    totals = np.full(len(_RATES), -np.inf)
     for softness in _SOFTNESS:
         p = np.exp(softness * logits)
         p *= (1 - _ELSEWHERE) / p.sum(axis=1, keepdims=True)
-        for rate in _RATES:
+        for at, rate in enumerate(_RATES):
             odds = np.log((1 - rate) / rate)
             value = np.log((p * np.exp(odds * net + choices)).sum(axis=1) + _ELSEWHERE)
             value += n_in * np.log(rate) + n_out * np.log(1 - rate)
-            total = float(value.sum() + _RATE_PRIOR * np.log(1 - rate))
-            if total > best_value:
-                best, best_value = rate, total
-    return best
+            totals[at] = max(totals[at], float(value.sum() + _RATE_PRIOR * np.log(1 - rate)))
+    shares = np.exp(totals - totals.max())
+    below = np.cumsum(shares / shares.sum())
+    low, high = np.searchsorted(below, [0.05, 0.95])
+    return _RATES[int(totals.argmax())], (_RATES[int(low)], _RATES[min(int(high), len(_RATES) - 1)])
 
 
 def fit_groups(
@@ -235,6 +269,7 @@ def fit_groups(
     rows, (n, G) = around.rows, (len(around.rows), answers.n_groups)
     learns = error_rate == "learn"
     rate = max(float(error_rate), _RATES[0]) if not learns else _FIRST_RATE if source is None else source.rate
+    interval = (rate, rate) if source is None else source.rate_interval
     E, confirmed = _compute_evidence(n, answers, rate)
     sure = confirmed >= 0
     raw = np.zeros((G, rows.shape[1]), dtype=np.float32)
@@ -242,33 +277,45 @@ def fit_groups(
     raw = scale_lengths(raw)
     bend = None
     if source is not None:
-        bend = source.bend
-        raw[answers.group_of[: len(source.answers.references)]] = source.raw_means[source.answers.group_of]
+        bend, n_old = source.bend, len(source.answers.references)
+        raw[answers.group_of[:n_old]] = source.raw_means[source.answers.group_of]
     threshold = _fit_threshold(answers, around.base)
-    Z = rows if bend is None else scale_lengths(rows @ bend)
+    Z = rows if source is None else source.bent_rows
     means = raw if bend is None else scale_lengths(raw @ bend)
-    p_new = compute_p_new((rows @ raw.T).max(axis=1), threshold)
+    fresh = raw if source is None else raw[np.setdiff1d(answers.group_of, answers.group_of[:n_old])]
+    nearness = (rows @ fresh.T).max(axis=1, initial=-1.0)
+    if source is not None:
+        nearness = np.maximum(nearness, source.nearness)
+    p_new = compute_p_new(nearness, threshold)
     weights = np.where(sure, 1.0, _FREE * (1.0 - p_new)).astype(np.float32)[:, None]
     bends = bends and source is None and answers.n_answers >= _FIRST_BEND and G > 1
-    for _ in range(_PASSES if source is not None else _FIRST_PASSES):
+    for left in range(_PASSES if source is not None else _FIRST_PASSES, 0, -1):
         R = _compute_proba(Z, means, E, answers.links)
         R *= weights
-        if bends:
+        if bends and left <= _BENDING_PASSES:
             bend = _learn_bend(rows, R)
             Z = scale_lengths(rows @ bend)
         sums = R.T @ Z
         means = scale_lengths(sums)
-    raw = scale_lengths(R.T @ rows)
+    raw_sums = R.T @ rows
+    raw = scale_lengths(raw_sums)
     if bends and not _helps_bending(rows, R, answers, confirmed):
-        bend, Z, sums, means = None, rows, R.T @ rows, raw
+        bend, Z, sums, means = None, rows, raw_sums, raw
     if learns and source is None and len(answers.rows) >= _FEWEST_HELD_OUT:
-        rate = _learn_rate(answers, R, Z, sums)
+        rate, interval = _learn_rate(answers, R, Z, sums)
         E, confirmed = _compute_evidence(n, answers, rate)
     P = _compute_proba(Z, means, E, answers.links)
     nearness = (rows @ raw.T).max(axis=1)
     p_new = compute_p_new(nearness, threshold)
     p_new[confirmed >= 0] = 0.0
-    return FittedGroups(answers, means, raw, P, E, confirmed, p_new, nearness, threshold, bend, rate)
+    doubt = np.zeros(n, dtype=np.float32)
+    told = np.setdiff1d(answers.rows[confirmed[answers.rows] >= 0], answers.references)
+    fits = _SHARPNESS * _compute_cosines_without(told, Z, sums, R)
+    near = fits / _SHARPNESS if bend is None else _compute_cosines_without(told, rows, raw_sums, R)
+    doubt[told] = _compute_doubt(told, fits, near.max(axis=1), E, confirmed[told], threshold)
+    return FittedGroups(
+        answers, Z, means, raw, P, E, confirmed, p_new, nearness, doubt, threshold, bend, rate, interval
+    )
 
 
 def _find_start_groups(around: Surroundings, n_groups: int, random_state: int) -> IntArray:
@@ -321,7 +368,8 @@ def _train_on_itself(around: Surroundings, fitted: FittedGroups) -> IntArray:
         head = LogisticRegression(C=30.0, max_iter=60).fit(around.rows, target, sample_weight=weight)
     scores = np.full(P.shape, -30.0, dtype=np.float32)
     scores[:, head.classes_] = head.predict_log_proba(around.rows)
-    return np.asarray((scores + fitted.evidence).argmax(axis=1), dtype=np.int64)
+    scores = _separate(scores + fitted.evidence, fitted.answers.links)
+    return np.asarray(scores.argmax(axis=1), dtype=np.int64)
 
 
 class GroupClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -437,7 +485,9 @@ class GroupClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 answers = log.cut(replies, cautious=True)
                 if answers.undecided:
                     self.groups_ = fit_groups(log.around, answers, **settings)
-        self.error_rate_ = GroupErrorRate(_FIRST_RATE if self.groups_ is None else self.groups_.rate)
+        found = self.groups_
+        rates = (_FIRST_RATE,) * 3 if found is None else (found.rate, *found.rate_interval)
+        self.error_rate_ = GroupErrorRate(*rates)
         return self
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from likewise._reasons import Reason
-from likewise.active._group_answers import AnswerLog, FloatArray, GroupAnswers, IntArray
+from likewise.active._group_answers import AnswerLog, GroupAnswers, IntArray
 from likewise.active._group_model import FittedGroups, GroupClustering, compute_p_new
 from likewise.active._questions import MOST_GROUPS, Question
 from likewise.active._state import CheckedStrategy, InterviewState
@@ -23,7 +23,7 @@ _PAGE_ODDS = 0.15  # show more groups if the row belongs to one of them with thi
 _CHECK_AGE, _CHECK_SIZE, _CHECK_TIMES = 30, 8, 5  # groups that are checked for being another one
 _WORTH = 2.0  # rows that joining two groups of one row is worth
 _LARGE = 30  # rows of a group beyond these do not add to the gain of a check
-_DOUBT = 3.0  # weight of a row whose answers the other rows contradict
+_DOUBTFUL = 30  # rows whose placement may be repeated
 _SMALLEST_DOUBT = 0.05
 _AT_ONCE = 1e6
 _N_EXAMPLES = 3
@@ -46,7 +46,8 @@ class GroupQuestions(CheckedStrategy):
       that belonged to their groups, relative to the predictions;
     - *check* of a small group, whose reference is placed among the other groups: the probability that it is
       one of them times half its size;
-    - *repeat* of a placement that the other rows contradict: three times the probability that it is wrong.
+    - *repeat* of a placement that the other rows contradict: the probability that it is wrong, given all
+      other rows and answers, times the gain of a placement without it.
 
     The question with the largest gain per second is asked. After "none of these" more groups are shown if the
     row belongs to one of them with a probability of at least 0.15. If answers may be wrong, two groups are
@@ -111,8 +112,10 @@ class GroupQuestions(CheckedStrategy):
             return [q for q in _ask_first(model.log_, n) if state.can_ask(q)][:n]
         asker = _GroupAsker(self, state, model.groups_, model.log_, answers)
         found: dict[Any, Question] = {}
-        while len(found) < n and (question := asker.find_best()) is not None:
+        while (question := asker.find_best()) is not None:
             found[question.key] = question
+            if len(found) == n:
+                break
             asker.block(question)
         return list(found.values())
 
@@ -409,19 +412,21 @@ class _GroupAsker:
 
     def ask_repeat(self) -> Question | None:
         """Return another placement of a row whose answers the other rows contradict."""
-        rows = np.flatnonzero(self.fitted.confirmed >= 0)
-        doubt: FloatArray = 1 - self.fitted.proba[rows, self.fitted.confirmed[rows]]
+        rows = np.argsort(-self.fitted.doubt, kind="stable")[:_DOUBTFUL]
         skip = np.concatenate([self.touched, self.answers.references, list(self.blocked)])
-        doubt[np.isin(rows, skip)] = 0.0
-        for at in np.argsort(-doubt, kind="stable")[:5].tolist():
-            if doubt[at] < _SMALLEST_DOUBT:
-                break
+        rows = rows[~np.isin(rows, skip) & (self.fitted.doubt[rows] >= _SMALLEST_DOUBT)]
+        near, cosines, base = self.around.near[rows], self.around.cosines[rows], self.around.base
+        cover = self.cover[near]
+        cover[cover <= cosines + 1e-6] = base  # without the row itself
+        room = np.maximum(0.0, cosines - cover) / max(1.0 - base, 1e-6)
+        gains = self.fitted.doubt[rows] * (1.0 + _SPREAD * (self.u[near] * room).sum(axis=1))
+        for at in np.argsort(-gains, kind="stable")[:5].tolist():
             row = int(rows[at])
             own = int(self.confirmed[row])
             groups = self.find_candidates(row, self.answers.find_refused(row, cautious=True))
             groups = groups if own in groups else [*groups[: self.strategy.n_groups - 1], own]
             question = self._place(
-                row, groups, _DOUBT * float(doubt[at]), "Other answers contradict the group of {row}."
+                row, groups, float(gains[at]), "Other answers contradict the group of {row}."
             )
             if question is not None:
                 return question
