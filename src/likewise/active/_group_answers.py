@@ -36,7 +36,7 @@ def scale_rows(X: npt.NDArray[Any]) -> FloatArray:
 
 @dataclass(eq=False)
 class Surroundings:
-    """What is computed from the rows alone, once: unit rows, near rows, and the mean of each neighbourhood."""
+    """What is computed from the rows alone: unit rows, near rows, and the mean of each neighbourhood."""
 
     rows: FloatArray
     near: IntArray
@@ -126,7 +126,8 @@ class GroupAnswers:
     def _sum_signs(self, row: int) -> npt.NDArray[np.float64]:
         mine = self.rows == row
         weights = self.signs[mine] * (1.0 + np.log(self.choices[mine]))
-        return np.bincount(self.group_of[self.refs[mine]], weights=weights, minlength=self.n_groups)
+        groups = self.group_of[self.refs[mine]]
+        return np.bincount(groups, weights=weights, minlength=self.n_groups).astype(np.float64)
 
     def get_group(self, row: int) -> int:
         """Return the group that most answers about a row name, or -1."""
@@ -165,7 +166,8 @@ class AnswerLog:
         self._replies: tuple[Any, ...] = ()
         floats = ("placed", "tiles", "again")
         self._columns = {
-            name: _Column(width, np.float64 if name in floats else np.int64) for name, width in _COLUMNS.items()
+            name: _Column(width, np.float64 if name in floats else np.int64)
+            for name, width in _COLUMNS.items()
         }
         self._ends = [dict.fromkeys(_COLUMNS, 0)]
         self._index: dict[int, int] = {}
@@ -219,14 +221,17 @@ class AnswerLog:
             undecided=undecided,
         )
 
-    def _find_roots(self, ends: dict[str, int], cautious: bool) -> tuple[IntArray, Any]:
+    def _find_roots(
+        self, ends: dict[str, int], cautious: bool
+    ) -> tuple[IntArray, tuple[tuple[int, int], ...]]:
         """Return the result of `find_roots` for a prefix; the last one is kept."""
         key = (ends["refs"], ends["votes"], ends["evidence"] if cautious else None)
         if self._last_roots is None or self._last_roots[0] != key:
             evidence = self._columns["evidence"].get(ends["evidence"])
             members = evidence[evidence[:, 2] > 0, 1] if cautious else None
             self._last_roots = key, find_roots(key[0], self._columns["votes"].get(key[1]), members)
-        return self._last_roots[1]
+        found: tuple[IntArray, tuple[tuple[int, int], ...]] = self._last_roots[1]
+        return found
 
     # ------------------------------------------------------------------ adding one reply
 

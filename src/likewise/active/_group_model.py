@@ -169,7 +169,7 @@ def _softmax(logits: FloatArray) -> FloatArray:
 
 
 def _learn_bend(rows: FloatArray, R: FloatArray) -> FloatArray:
-    """Return W = S^(-1/4): S is the scatter within groups, shrunk by half towards a multiple of the identity."""
+    """Return W = S^(-1/4): S is the scatter within groups, shrunk by half towards the identity."""
     size = R.sum(axis=0)
     means = R.T @ rows / np.maximum(size, 1e-12)[:, None]
     weights = R.sum(axis=1)
@@ -197,7 +197,7 @@ def _helps_bending(rows: FloatArray, R: FloatArray, answers: GroupAnswers, confi
 
 
 def _compute_cosines_without(rows: IntArray, Z: FloatArray, sums: FloatArray, R: FloatArray) -> FloatArray:
-    """Return the cosines of rows to the means of the groups, each without the share of the row in the mean."""
+    """Return the cosines of rows to the means of the groups, without the share of the row in the mean."""
     along, own = Z[rows] @ sums.T, R[rows]
     lengths = np.einsum("ij,ij->i", sums, sums) - 2 * along * own + own**2
     return np.asarray((along - own) / np.sqrt(np.maximum(lengths, 1e-6)))
@@ -208,7 +208,7 @@ def _compute_doubt(
 ) -> FloatArray:
     """Return the probability that answers about rows are wrong, given all other rows and answers.
 
-    `fits` are the logits of the groups, and `nearness` is the cosine to the nearest one, both without the row.
+    `fits` are the logits of the groups and `nearness` the cosine to the nearest one, without the row.
     The alternatives are the other groups, and a group that is not known yet.
     """
     p_new = compute_p_new(nearness, threshold)
@@ -243,11 +243,11 @@ def _learn_rate(
     for softness in _SOFTNESS:
         p = np.exp(softness * logits)
         p *= (1 - _ELSEWHERE) / p.sum(axis=1, keepdims=True)
-        for at, rate in enumerate(_RATES):
+        for place, rate in enumerate(_RATES):
             odds = np.log((1 - rate) / rate)
             value = np.log((p * np.exp(odds * net + choices)).sum(axis=1) + _ELSEWHERE)
             value += n_in * np.log(rate) + n_out * np.log(1 - rate)
-            totals[at] = max(totals[at], float(value.sum() + _RATE_PRIOR * np.log(1 - rate)))
+            totals[place] = max(totals[place], float(value.sum() + _RATE_PRIOR * np.log(1 - rate)))
     shares = np.exp(totals - totals.max())
     below = np.cumsum(shares / shares.sum())
     low, high = np.searchsorted(below, [0.05, 0.95])
@@ -262,8 +262,9 @@ def fit_groups(
     error_rate: float | str = "learn",
     bends: bool = True,
 ) -> FittedGroups:
-    """Fit the groups to answers by EM; map and error rate come from `source`, a fit to fewer answers, if given.
+    """Fit the groups to answers by EM.
 
+    Map and error rate come from `source`, a fit to fewer answers, if it is given.
     The result depends on the answers and on the source only, so it does not depend on when it is computed.
     """
     rows, (n, G) = around.rows, (len(around.rows), answers.n_groups)
@@ -359,7 +360,7 @@ def _add_start_groups(
 def _train_on_itself(around: Surroundings, fitted: FittedGroups) -> IntArray:
     """Return the most probable groups of a logistic regression that is trained on the groups found so far."""
     P = fitted.proba
-    target = P.argmax(axis=1)
+    target: IntArray = P.argmax(axis=1).astype(np.int64)
     if len(np.unique(target)) < 2:
         return target
     weight = np.where(fitted.confirmed >= 0, 1.0, 0.3 * P.max(axis=1) ** 2)
@@ -372,7 +373,7 @@ def _train_on_itself(around: Surroundings, fitted: FittedGroups) -> IntArray:
     return np.asarray(scores.argmax(axis=1), dtype=np.int64)
 
 
-class GroupClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class GroupClustering(ClusterMixin, BaseEstimator):
     r"""Many groups from few answers: a mixture on the sphere in a space that bends with the answers (ours).
 
     With unit rows :math:`z_i = x_i W / |x_i W|` and a unit mean :math:`m_g` for each group,
@@ -478,7 +479,11 @@ class GroupClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             cautious = float(self.error_rate) >= _CAUTIOUS_RATE
         self.log_, answers = log, log.cut(replies, cautious)
         self.groups_: FittedGroups | None = None
-        settings: dict[str, Any] = {"source": before, "error_rate": self.error_rate, "bends": self.learn_metric}
+        settings: dict[str, Any] = {
+            "source": before,
+            "error_rate": self.error_rate,
+            "bends": self.learn_metric,
+        }
         if answers.n_groups:
             self.groups_ = fit_groups(log.around, answers, **settings)
             if self.groups_.is_cautious and not cautious:

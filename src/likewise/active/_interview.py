@@ -235,7 +235,7 @@ class Interview:
         self._cache: dict[Any, Any] = {}
         self._fits = FitCache(self.model, self.X, self.n_clusters, self.discover, self.random_state)
         # Fits with the answers and weights that they used: the last two, and the one whose metric they reuse.
-        self._recent_fits: list[tuple[_WeightedReplies, tuple[Any, npt.NDArray[Any]]]] = []
+        self._recent_fits: list[tuple[_WeightedReplies, tuple[Any, npt.NDArray[Any] | None]]] = []
         self._answer_log: AnswerLog | None = None  # for a model that is fitted to replies
         self._pooled = None if self.pool is None else PooledInterview(self, self.X, self.pool)
 
@@ -779,20 +779,23 @@ class Interview:
     def _n_known_clusters(self) -> int | None:
         return None if self.discover else self.n_clusters
 
-    def _fit_to(self, replies: tuple[Reply, ...]) -> tuple[Any, npt.NDArray[Any]]:
+    def _fit_to(self, replies: tuple[Reply, ...]) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return the model fitted to the first answers, `replies`, and the cluster of each row.
+
+        The clusters are None if the model computes them when they are first read.
 
         The metric is learned at the numbers of answers that `get_metric_answers` returns, and reused in
         between.
         """
         used = (replies, self._get_weights(replies))
-        for before, found in self._recent_fits:
+        for before, kept_fit in self._recent_fits:
             if before == used:
-                return found
+                return kept_fit
         due = get_metric_answers(len(replies)) if self._learns_metric else len(replies)
         source = None if due == len(replies) else self._fit_to(replies[:due])[0]
+        found: tuple[Any, npt.NDArray[Any] | None]
         if isinstance(self.model, GroupClustering):
-            found = (self._fit_groups(replies, source), None)
+            found = self._fit_groups(replies, source), None
         else:
             found = self._fits.get(self._derive_knowledge(replies), source)
         if found[1] is not None and self._weighs_errors and len({reply.annotator for reply in replies}) > 1:

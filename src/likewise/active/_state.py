@@ -297,8 +297,8 @@ class InterviewState:
 class RepliesState(InterviewState):
     """The state for a strategy that reads the replies: hints and closure are derived only if they are read.
 
-    A question may be asked if it was not asked before, even if earlier answers imply the answer: answers may be
-    wrong, and the strategy decides which to check.
+    A question may be asked if it was not asked before, even if earlier answers imply the answer: answers may
+    be wrong, and the strategy decides which to check.
     """
 
     @classmethod

@@ -104,10 +104,12 @@ class GroupQuestions(CheckedStrategy):
         model = state.model
         if not isinstance(model, GroupClustering):
             raise ValueError(
-                f"{self.name}: the model is {type(model).__name__}, which has no groups. Leave the model out; the "
-                "strategy brings its own."
+                f"{self.name}: {type(model).__name__} has no groups. Leave the model out; the strategy has "
+                "its own."
             )
-        answers = model.log_.cut(state.replies, cautious=model.groups_ is not None and model.groups_.is_cautious)
+        answers = model.log_.cut(
+            state.replies, cautious=model.groups_ is not None and model.groups_.is_cautious
+        )
         if model.groups_ is None or not answers.n_groups:
             return [q for q in _ask_first(model.log_, n) if state.can_ask(q)][:n]
         asker = _GroupAsker(self, state, model.groups_, model.log_, answers)
@@ -224,7 +226,7 @@ class _GroupAsker:
     # ------------------------------------------------------------------ groups to show
 
     def find_candidates(self, row: int, exclude: set[int]) -> list[int]:
-        """Return the most probable groups of a row: by the model, by its nearest rows and by the means, in turn."""
+        """Return the most probable groups of a row: by model, by nearest rows and by means, in turn."""
         by_model = self.now_of[np.argsort(-self.fitted.proba[row], kind="stable")[:20]].tolist()
         by_row = [group for group in self.confirmed[self.around.near[row]].tolist() if group >= 0]
         by_mean = np.argsort(-(self.means @ self.around.rows[row]), kind="stable").tolist()
@@ -350,7 +352,7 @@ class _GroupAsker:
         return [int(rows[at]) for at in chosen]
 
     def ask_join(self) -> Question | None:
-        """Return the question whether two groups are the same, if one answer says so and another is wanted."""
+        """Return the question whether two groups are the same, if one answer says so and two are needed."""
         answers = self.answers
         for a, b in answers.undecided:
             rows = answers.references[[a, b]].tolist()
@@ -360,7 +362,10 @@ class _GroupAsker:
             size = min(self.size[groups[0]], self.size[groups[1]], _LARGE)
             reason = Reason("One answer says that the groups of {rows:2} are the same.", tuple(rows))
             question = Question.groups(
-                *rows, score=0.5 * (_WORTH + size) / self.seconds["groups"], reason=reason, **self.show(groups)
+                *rows,
+                score=0.5 * (_WORTH + size) / self.seconds["groups"],
+                reason=reason,
+                **self.show(groups),
             )
             if self.state.can_ask(question):
                 return question
