@@ -32,12 +32,13 @@ _PASSES, _FIRST_PASSES, _BENDING_PASSES = 1, 4, 2
 _OWN = 12.0  # log-odds of a reference row for its own group
 _NEW_SLOPE = 15.0  # of the probability of a new group, per unit of cosine
 _LAST_PLACED = 80  # placements that the threshold of new groups is fitted to
-_FIRST_BEND = 20  # the space is not bent before this many answers
+_FIRST_BEND = 60  # the space is not bent before this many answers
 _FEWEST_HELD_OUT = 20  # rows with answers that it takes to tell whether bending helps
 _FIRST_RATE = 0.05  # error rate before it is learned
 _RATES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3)
 _SOFTNESS = (0.4, 0.6, 0.8, 1.0, 1.3, 1.7)
 _CAUTIOUS_RATE = 0.04  # from this error rate on, two answers are needed to join groups
+_CERTAINLY = 0.999
 _RATE_PRIOR = 8.0  # correct answers assumed before the first
 _ELSEWHERE = 0.03  # probability that a row belongs to a group that is not known yet
 
@@ -95,6 +96,7 @@ class FittedGroups:
     bend: FloatArray | None
     rate: float
     rate_interval: tuple[float, float]
+    _cover: FloatArray | None = None
 
     @property
     def n_groups(self) -> int:
@@ -105,6 +107,14 @@ class FittedGroups:
     def is_cautious(self) -> bool:
         """Whether answers are wrong so often that it takes two to join groups."""
         return self.rate >= _CAUTIOUS_RATE
+
+    def get_cover(self, around: Surroundings) -> FloatArray:
+        """Return the largest cosine of each row to a near row with answers; computed once."""
+        if self._cover is None:
+            self._cover = np.full(len(self.confirmed), around.base, dtype=np.float32)
+            rows = np.flatnonzero(self.confirmed >= 0)
+            np.maximum.at(self._cover, around.near[rows].ravel(), around.cosines[rows].ravel())
+        return self._cover
 
     @cached_property
     def top_two(self) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -181,18 +191,17 @@ def _learn_bend(rows: FloatArray, R: FloatArray) -> FloatArray:
 
 
 def _helps_bending(rows: FloatArray, R: FloatArray, answers: GroupAnswers, confirmed: IntArray) -> bool:
-    """Return True if the bent space predicts held-out answers better: two halves of the rows with answers."""
+    """Return True if the bent space predicts held-out answers better: those about every other row."""
     known = np.unique(answers.rows[confirmed[answers.rows] >= 0])
     if len(known) < _FEWEST_HELD_OUT:
         return False
+    half = known[::2]
+    kept = R.copy()
+    kept[half] = 0.0
     gain = 0.0
-    for half in (known[::2], known[1::2]):
-        kept = R.copy()
-        kept[half] = 0.0
-        bend = _learn_bend(rows, kept)
-        for sign, Z in ((-1, rows), (1, scale_lengths(rows @ bend))):
-            P = _softmax(Z[half] @ (_SHARPNESS * scale_lengths(kept.T @ Z)).T)
-            gain += sign * float(np.log(P[np.arange(len(half)), confirmed[half]] + 1e-3).sum())
+    for sign, Z in ((-1, rows), (1, scale_lengths(rows @ _learn_bend(rows, kept)))):
+        P = _softmax(Z[half] @ (_SHARPNESS * scale_lengths(kept.T @ Z)).T)
+        gain += sign * float(np.log(P[np.arange(len(half)), confirmed[half]] + 1e-3).sum())
     return gain > 0
 
 
@@ -311,6 +320,8 @@ def fit_groups(
     p_new[confirmed >= 0] = 0.0
     doubt = np.zeros(n, dtype=np.float32)
     told = np.setdiff1d(answers.rows[confirmed[answers.rows] >= 0], answers.references)
+    if rate < _CAUTIOUS_RATE:  # then few answers are doubtful
+        told = told[P[told, confirmed[told]] < _CERTAINLY]
     fits = _SHARPNESS * _compute_cosines_without(told, Z, sums, R)
     near = fits / _SHARPNESS if bend is None else _compute_cosines_without(told, rows, raw_sums, R)
     doubt[told] = _compute_doubt(told, fits, near.max(axis=1), E, confirmed[told], threshold)

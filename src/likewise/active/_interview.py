@@ -351,7 +351,13 @@ class Interview:
 
     def _record(self, event: Event) -> None:
         self._log.add([(len(self._log), event)])
-        self._derived = {}
+        kept = {}
+        if event.kind != "undo":  # these only grow, so a long history costs no more than a short one
+            if "replies" in self._derived:
+                kept["replies"] = self._derived["replies"] + (() if event.reply is None else (event.reply,))
+            if "answered" in self._derived:
+                kept["answered"] = self._derived["answered"] | {event.question.key}
+        self._derived = kept
 
     def replace(
         self,

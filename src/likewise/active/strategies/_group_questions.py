@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from likewise._reasons import Reason
 from likewise.active._group_answers import AnswerLog, GroupAnswers, IntArray
@@ -18,6 +19,7 @@ from likewise.base import Rule
 
 _SPREAD = 3.0  # weight of the rows that an answer covers, against the row itself
 _NEARLY_EQUAL = 0.9  # tiles of one look have a smaller cosine than this
+_SMALLEST_SHARE = 0.01  # tiles with a smaller share of the largest gain are left out
 _LAST_TILES, _LAST_CHECKS = 100, 12
 _PAGE_ODDS = 0.15  # show more groups if the row belongs to one of them with this probability
 _CHECK_AGE, _CHECK_SIZE, _CHECK_TIMES = 30, 8, 5  # groups that are checked for being another one
@@ -62,7 +64,8 @@ class GroupQuestions(CheckedStrategy):
 
     Notes
     -----
-    The model is fitted again after about :math:`0.6 \sqrt{n}` answers, where n is their number. The cost of a
+    The model is fitted again after about :math:`0.8 \sqrt{n}` answers, where n is their number, and later
+    after n / 40. The cost of a
     question is linear in the number of rows, and does not grow with the number of answers but for what the
     interview does with its history.
 
@@ -98,7 +101,7 @@ class GroupQuestions(CheckedStrategy):
         int
             The number of answers that the model is fitted to, at most `n_answers`.
         """
-        return n_answers - n_answers % max(1, int(0.6 * n_answers**0.5))
+        return n_answers - n_answers % max(1, int(0.8 * n_answers**0.5), n_answers // 40)
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
         model = state.model
@@ -136,6 +139,13 @@ def _ask_first(log: AnswerLog, n: int) -> Iterator[Question]:
     for row in np.argsort(-value, kind="stable")[:n].tolist():
         if row != first:
             yield Question.placement(row, [first], examples=[[first]], reason=reason)
+
+
+def _find_largest(values: npt.NDArray[Any], n: int) -> list[int]:
+    """Return the places of the largest values above 0, largest first."""
+    places = np.argpartition(-values, n)[:n] if n < len(values) else np.arange(len(values))
+    places = places[values[places] > 0]
+    return np.asarray(places[np.lexsort((places, -values[places]))]).tolist()
 
 
 class _GroupAsker:
@@ -183,8 +193,8 @@ class _GroupAsker:
         self.p1, self.p_new = p1, p_new
         self.u = np.where(sure, 0.0, p_new + (1 - p_new) * (1 - p1))
         self.v = np.where(sure, 0.0, (1 - p_new) * p2)
-        self.cover = np.full(len(sure), around.base, dtype=np.float32)
-        rows = np.flatnonzero(sure)
+        self.cover = fitted.get_cover(around).copy()
+        rows = np.flatnonzero(sure & (fitted.confirmed < 0))
         np.maximum.at(self.cover, around.near[rows].ravel(), around.cosines[rows].ravel())
         self._measure_spread()
         self.size = np.bincount(self.predicted, minlength=self.n_groups)
@@ -299,9 +309,7 @@ class _GroupAsker:
         """Return the placement of the row that covers most doubt."""
         gains = np.where(self.confirmed < 0, self.u + _SPREAD * self.spread, 0.0)
         gains[list(self.blocked)] = 0.0
-        for row in np.argsort(-gains, kind="stable")[:20].tolist():
-            if gains[row] <= 0:
-                break
+        for row in _find_largest(gains, 20):
             groups = self.find_candidates(row, self.answers.find_refused(row, self.fitted.is_cautious))
             question = self._place(
                 row, groups, float(gains[row]), "{Row} represents nearby {things} whose group is uncertain."
@@ -317,7 +325,7 @@ class _GroupAsker:
         hit = np.minimum(1.0, accuracy * self.p1 * (1 - self.p_new))
         gains = self.v + _SPREAD * np.minimum(1.0, 2 * self.v) * hit * self.spread
         gains[self.touched] = 0.0
-        rows = np.flatnonzero(gains > 0)
+        rows = np.flatnonzero(gains > _SMALLEST_SHARE * gains.max(initial=0.0))
         order = rows[np.lexsort((rows, -gains[rows], self.predicted[rows]))]
         cuts = np.searchsorted(self.predicted[order], np.arange(self.n_groups + 1))
         total = np.concatenate([[0.0], np.cumsum(gains[order])])
@@ -417,7 +425,7 @@ class _GroupAsker:
 
     def ask_repeat(self) -> Question | None:
         """Return another placement of a row whose answers the other rows contradict."""
-        rows = np.argsort(-self.fitted.doubt, kind="stable")[:_DOUBTFUL]
+        rows = np.array(_find_largest(self.fitted.doubt, _DOUBTFUL), dtype=np.int64)
         skip = np.concatenate([self.touched, self.answers.references, list(self.blocked)])
         rows = rows[~np.isin(rows, skip) & (self.fitted.doubt[rows] >= _SMALLEST_DOUBT)]
         near, cosines, base = self.around.near[rows], self.around.cosines[rows], self.around.base
