@@ -277,11 +277,7 @@ def test_what_was_reported_of_trays_is_saved_and_comes_back(tmp_path):
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [0, 1]}}, "expected a list of rows"),
         (
             {"kind": "piles", "rows": [0, 1, 3], "answer": {"heaps": [[0, 1]]}},
-<<<<<<< HEAD
             "expected as the answer",
-=======
-            "expected as the answer a word",
->>>>>>> b6e6eb0 (Tidy types and long lines)
         ),
         ({"kind": "piles", "rows": [0, 1, 1], "answer": "UNSURE"}, "different rows"),
         ({"kind": "piles", "rows": list(range(13)), "answer": "UNSURE"}, "2 to 12"),
