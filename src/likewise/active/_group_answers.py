@@ -48,7 +48,10 @@ class Surroundings:
     def from_data(cls, X: npt.NDArray[Any], random_state: int) -> Surroundings:
         rows = scale_rows(X)
         k = min(N_NEAR, len(rows) - 1)
-        distances, near = find_near_rows(rows, k, "cells", random_state)
+        if k:
+            distances, near = find_near_rows(rows, k, "cells", random_state)
+        else:
+            distances, near = np.zeros((len(rows), 0)), np.zeros((len(rows), 0), dtype=np.int64)
         cosines = (1.0 - 0.5 * distances**2).astype(np.float32)
         smooth = scale_lengths(rows + rows[near[:, :_N_SMOOTH]].sum(axis=1))
         base = float(np.median(cosines[:, -1])) if k else 0.0

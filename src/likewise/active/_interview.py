@@ -98,13 +98,16 @@ class Interview:
         The rows.
     model : estimator, optional
         An unfitted clusterer that supports links. By default
-        :class:`~likewise.spectral.PropagationClustering` with ``learn_metric=True``.
+        :class:`~likewise.spectral.PropagationClustering` with ``learn_metric=True``, and
+        :class:`~likewise.active.GroupClustering` with the strategy "groups".
     strategy : Strategy or str, optional
         The strategy that selects the questions, or its name, such as "npu". A name also sets the model that
         the strategy needs, unless `model` is given. By default ``UncertainRegions()`` with the default model,
-        ``NodeUncertainty("local")`` with another model, and ``FarthestFirst()`` without a model.
+        ``NodeUncertainty("local")`` with another model, and ``GroupQuestions()`` if the number of clusters is
+        unknown. ``GroupQuestions()`` is also the better choice for more than about ten clusters.
     n_clusters : int, optional
-        The number of clusters. By default `n_clusters` of the model; unknown without a model.
+        The number of clusters. By default `n_clusters` of the model; unknown without a model. Then the rows
+        start in an estimated number of groups, which the answers change.
     supervision : Supervision, optional
         Hints that are known before the interview.
     ids : list of str or RowIds, optional

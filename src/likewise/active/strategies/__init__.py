@@ -43,9 +43,9 @@ __all__ = [
 DEFAULT = "default"  # the strategy that an interview uses by default
 STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "regions": UncertainRegions,
-    "groups": GroupQuestions,
     "tray": FillTray,
     "random": RandomPairs,
+    "groups": GroupQuestions,
     "triplets": WithThird,
     "both": Alternating,
     "farthest-first": FarthestFirst,
@@ -70,10 +70,11 @@ def make_default_strategy(has_model: bool, own_model: bool = False) -> Strategy:
 
     With the default model this is UncertainRegions, which needs the classes of that model. With another model
     it is NodeUncertainty, which finds a row of every group, farthest first, and then places rows whose
-    neighbours are in other clusters. Without a model it is FarthestFirst, which then places random rows.
+    neighbours are in other clusters. Without a model the number of clusters is unknown, and it is
+    GroupQuestions, which has its own model and starts from an estimate of that number.
     """
     if not has_model:
-        return FarthestFirst()
+        return GroupQuestions()
     return NodeUncertainty("local") if own_model else UncertainRegions()
 
 
