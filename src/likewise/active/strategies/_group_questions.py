@@ -145,7 +145,8 @@ def _find_largest(values: npt.NDArray[Any], n: int) -> list[int]:
     """Return the places of the largest values above 0, largest first."""
     places = np.argpartition(-values, n)[:n] if n < len(values) else np.arange(len(values))
     places = places[values[places] > 0]
-    return np.asarray(places[np.lexsort((places, -values[places]))]).tolist()
+    found: list[int] = places[np.lexsort((places, -values[places]))].tolist()
+    return found
 
 
 class _GroupAsker:
