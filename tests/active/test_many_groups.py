@@ -212,6 +212,17 @@ def test_several_questions_at_once_differ_and_leave_out_pending_ones(groups):
     assert not {question.key for question in others} & {question.key for question in several}
 
 
+def test_a_row_that_somebody_is_unsure_about_is_not_placed_again(groups):
+    X, y = groups
+    interview = answer(Interview(X, strategy="groups"), y, 15)
+    question = interview.ask()
+    interview.tell(question, "UNSURE")
+    for _ in range(15):
+        asked = interview.ask()
+        assert asked.kind == "members" or asked.rows[0] != question.rows[0]
+        interview.tell(asked, LabelOracle(y).answer(asked))
+
+
 def test_groups_are_shown_with_typical_rows_and_names(groups):
     X, y = groups
     interview = answer(Interview(X, strategy="groups"), y, 40)

@@ -103,6 +103,8 @@ class GroupAnswers:
         The last page and the row, if the last answer was "none of these"; else row -1.
     undecided : tuple of (int, int)
         Pairs of references that one answer joins and that another must confirm.
+    unsure : ndarray of int
+        The rows that somebody was unsure about; they are not asked about again.
     """
 
     n_answers: int
@@ -120,6 +122,7 @@ class GroupAnswers:
     again: npt.NDArray[np.float64]
     paged: tuple[int, int]
     undecided: tuple[tuple[int, int], ...]
+    unsure: IntArray
 
     @property
     def n_groups(self) -> int:
@@ -142,7 +145,16 @@ class GroupAnswers:
         return set(np.flatnonzero(self._sum_signs(row) < (-1 if cautious else 0)).tolist())
 
 
-_COLUMNS = {"refs": 2, "evidence": 4, "links": 3, "votes": 3, "placed": 3, "tiles": 2, "again": 4}
+_COLUMNS = {
+    "refs": 2,
+    "evidence": 4,
+    "links": 3,
+    "votes": 3,
+    "placed": 3,
+    "tiles": 2,
+    "again": 4,
+    "unsure": 1,
+}
 
 
 class AnswerLog:
@@ -222,6 +234,7 @@ class AnswerLog:
             again=get["again"],
             paged=self._paged_after[len(replies)],
             undecided=undecided,
+            unsure=get["unsure"][:, 0],
         )
 
     def _find_roots(
@@ -279,7 +292,8 @@ class AnswerLog:
         kind, rows, answer = reply.question.kind, reply.question.rows, reply.answer
         paged, self._page, self._paged = (self._page, self._paged), 0, -1
         if str(answer) == "UNSURE":
-            pass
+            for row in rows[:1] if kind == "placement" else rows[1:]:
+                self._columns["unsure"].append(row)
         elif kind == "placement":
             self._add_placement(rows[0], rows[1:], answer, paged)
         elif kind == "members":

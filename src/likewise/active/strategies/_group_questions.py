@@ -207,8 +207,10 @@ class _GroupAsker:
         self.spread = np.einsum("ij,ij->i", self.u[near].astype(np.float32), room)
 
     def _block_pending(self) -> None:
-        """Leave out the rows of questions that were skipped or that other people are answering now."""
+        """Leave out rows that were skipped or UNSURE, or that other people are asked about now."""
         self.blocked: set[int] = set()
+        if len(self.answers.unsure):
+            self._leave_out(self.answers.unsure)
         if len(self.state.asked) > len(self.state.replies):
             answered = {reply.question.key for reply in self.state.replies}
             rows = [row for key in self.state.asked - answered for row in key[1]]  # type: ignore[index]
