@@ -64,7 +64,7 @@ class GroupQuestions(CheckedStrategy):
 
     Notes
     -----
-    The model is fitted again after about :math:`0.8 \sqrt{n}` answers, where n is their number, and later
+    The model is fitted again after about :math:`0.6 \sqrt{n}` answers, where n is their number, and later
     after n / 40. The cost of a
     question is linear in the number of rows, and does not grow with the number of answers but for what the
     interview does with its history.
@@ -101,7 +101,7 @@ class GroupQuestions(CheckedStrategy):
         int
             The number of answers that the model is fitted to, at most `n_answers`.
         """
-        return n_answers - n_answers % max(1, int(0.8 * n_answers**0.5), n_answers // 40)
+        return n_answers - n_answers % max(1, int(0.6 * n_answers**0.5), n_answers // 40)
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
         model = state.model
