@@ -11,6 +11,7 @@ from likewise import COPKMeans, DiscriminativeClustering, MPCKMeans, SeededKMean
 from likewise.active import (
     Answer,
     FarthestFirst,
+    GroupQuestions,
     Interview,
     MarginalUncertainty,
     NodeUncertainty,
@@ -245,7 +246,7 @@ def test_the_default_model_and_strategy():
     assert isinstance(asking.model_, PropagationClustering)
     assert asking.strategy == UncertainRegions()
     assert Interview(X, model=MPCKMeans(n_clusters=2)).strategy == NodeUncertainty("local")
-    assert Interview(X).strategy == FarthestFirst()
+    assert Interview(X).strategy == GroupQuestions()
 
 
 def test_a_strategy_may_be_given_by_its_name():
@@ -264,7 +265,7 @@ def test_the_name_of_a_strategy_brings_the_model_that_it_needs_unless_one_is_giv
 
 
 def test_without_a_model_questions_can_be_asked_but_rows_not_labelled():
-    asking = Interview(X)
+    asking = Interview(X, strategy=FarthestFirst())
     assert asking.ask() is not None
     with pytest.raises(ValueError, match=r"no model to label the rows. Pass n_clusters, or model"):
         _ = asking.labels_

@@ -202,7 +202,7 @@ def test_the_end_is_a_sign_to_stop():
 
 def test_without_a_model_there_is_little_to_say():
     X, y = blobs()
-    found = hold_answers(Interview(X), y, 12).progress()
+    found = hold_answers(Interview(X, strategy="farthest-first"), y, 12).progress()
     assert (found.changed, found.accuracy, found.worth_asking) == (None, None, True)
     assert found.advice_code == "no model"
     assert found.advice.startswith("Without a model")

@@ -12,6 +12,7 @@ from likewise.active._evidence import Event as Event
 from likewise.active._evidence import Suspect as Suspect
 from likewise.active._evidence import build_supervision as build_supervision
 from likewise.active._evidence import collect_relations as collect_relations
+from likewise.active._group_model import GroupClustering as GroupClustering
 from likewise.active._interview import Interview
 from likewise.active._pool import Pool
 from likewise.active._questions import Answer, Question, Reply
@@ -34,6 +35,7 @@ from likewise.active.strategies import (
     Alternating,
     FarthestFirst,
     FillTray,
+    GroupQuestions,
     InformationGain,
     MarginalUncertainty,
     MinMax,
@@ -52,6 +54,7 @@ __all__ = [
     "Answer",
     "FarthestFirst",
     "FillTray",
+    "GroupQuestions",
     "InformationGain",
     "Interview",
     "InterviewState",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from likewise._event_log import EventLog
 from likewise._parts import get_part
@@ -38,6 +39,8 @@ from likewise.active._fitting import (
     check_n_clusters,
     warn_of_too_few_clusters,
 )
+from likewise.active._group_answers import AnswerLog, Surroundings, list_relations_of_hints
+from likewise.active._group_model import GroupClustering
 from likewise.active._pool import Pool, check_data
 from likewise.active._pooled_interview import PooledInterview
 from likewise.active._questions import (
@@ -53,6 +56,7 @@ from likewise.active._questions import (
 from likewise.active._state import (
     InterviewState,
     Knowledge,
+    RepliesState,
     Strategy,
     check_hints,
     check_ids,
@@ -94,13 +98,16 @@ class Interview:
         The rows.
     model : estimator, optional
         An unfitted clusterer that supports links. By default
-        :class:`~likewise.spectral.PropagationClustering` with ``learn_metric=True``.
+        :class:`~likewise.spectral.PropagationClustering` with ``learn_metric=True``, and
+        :class:`~likewise.active.GroupClustering` with the strategy "groups".
     strategy : Strategy or str, optional
         The strategy that selects the questions, or its name, such as "npu". A name also sets the model that
         the strategy needs, unless `model` is given. By default ``UncertainRegions()`` with the default model,
-        ``NodeUncertainty("local")`` with another model, and ``FarthestFirst()`` without a model.
+        ``NodeUncertainty("local")`` with another model, and ``GroupQuestions()`` if the number of clusters is
+        unknown. ``GroupQuestions()`` is also the better choice for more than about ten clusters.
     n_clusters : int, optional
-        The number of clusters. By default `n_clusters` of the model; unknown without a model.
+        The number of clusters. By default `n_clusters` of the model; unknown without a model. Then the rows
+        start in an estimated number of groups, which the answers change.
     supervision : Supervision, optional
         Hints that are known before the interview.
     ids : list of str or RowIds, optional
@@ -209,7 +216,9 @@ class Interview:
             )
         self.strategy: Strategy = check_strategy(strategy)
         self.model_is_default: bool = model is None
-        if model is None and self.n_clusters is not None:
+        if model is None and "groups" in self.strategy.needs:
+            model = GroupClustering(self._n_known_clusters)
+        elif model is None and self.n_clusters is not None:
             model = get_part("default model")(n_clusters=self.n_clusters, learn_metric=True)
         self.model: Any | None = None if model is None else check_model(model, self.strategy, self.given)
         parameters = {} if self.model is None else self.model.get_params()
@@ -229,7 +238,8 @@ class Interview:
         self._cache: dict[Any, Any] = {}
         self._fits = FitCache(self.model, self.X, self.n_clusters, self.discover, self.random_state)
         # Fits with the answers and weights that they used: the last two, and the one whose metric they reuse.
-        self._recent_fits: list[tuple[_WeightedReplies, tuple[Any, npt.NDArray[Any]]]] = []
+        self._recent_fits: list[tuple[_WeightedReplies, tuple[Any, npt.NDArray[Any] | None]]] = []
+        self._answer_log: AnswerLog | None = None  # for a model that is fitted to replies
         self._pooled = None if self.pool is None else PooledInterview(self, self.X, self.pool)
 
     def _restrict(self, X: npt.NDArray[Any], hints: Supervision) -> Interview:
@@ -344,7 +354,13 @@ class Interview:
 
     def _record(self, event: Event) -> None:
         self._log.add([(len(self._log), event)])
-        self._derived = {}
+        kept = {}
+        if event.kind != "undo":  # these only grow, so a long history costs no more than a short one
+            if "replies" in self._derived:
+                kept["replies"] = self._derived["replies"] + (() if event.reply is None else (event.reply,))
+            if "answered" in self._derived:
+                kept["answered"] = self._derived["answered"] | {event.question.key}
+        self._derived = kept
 
     def replace(
         self,
@@ -597,7 +613,12 @@ class Interview:
         """The cluster of each row, given the hints and all answers."""
         if self._pooled is not None:
             return self._pooled.predict_labels()
-        return self._fit_to(self.replies)[1]
+        return self._get_labels(self.replies)
+
+    def _get_labels(self, replies: tuple[Reply, ...]) -> npt.NDArray[Any]:
+        """Return the cluster of each row, given the first answers, `replies`."""
+        model, labels = self._fit_to(replies)
+        return model.labels_ if labels is None else labels
 
     def labels_after(self, n_answers: int) -> npt.NDArray[Any]:
         """Return the cluster of each row, given the hints and the first answers.
@@ -618,7 +639,7 @@ class Interview:
             other = self.branch()
             other._hold([Event("answer", reply.question, reply) for reply in self.replies[:n]], self._weights)
             return other.labels_
-        return self._fits.get_labels(self._derive_knowledge(self.replies[:n]))
+        return self._fit_labels(self.replies[:n], None)
 
     @property
     def model_(self) -> Any:
@@ -767,20 +788,26 @@ class Interview:
     def _n_known_clusters(self) -> int | None:
         return None if self.discover else self.n_clusters
 
-    def _fit_to(self, replies: tuple[Reply, ...]) -> tuple[Any, npt.NDArray[Any]]:
+    def _fit_to(self, replies: tuple[Reply, ...]) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return the model fitted to the first answers, `replies`, and the cluster of each row.
+
+        The clusters are None if the model computes them when they are first read.
 
         The metric is learned at the numbers of answers that `get_metric_answers` returns, and reused in
         between.
         """
         used = (replies, self._get_weights(replies))
-        for before, found in self._recent_fits:
+        for before, kept_fit in self._recent_fits:
             if before == used:
-                return found
+                return kept_fit
         due = get_metric_answers(len(replies)) if self._learns_metric else len(replies)
         source = None if due == len(replies) else self._fit_to(replies[:due])[0]
-        found = self._fits.get(self._derive_knowledge(replies), source)
-        if self._weighs_errors and len({reply.annotator for reply in replies}) > 1:
+        found: tuple[Any, npt.NDArray[Any] | None]
+        if isinstance(self.model, GroupClustering):
+            found = self._fit_groups(replies, source), None
+        else:
+            found = self._fits.get(self._derive_knowledge(replies), source)
+        if found[1] is not None and self._weighs_errors and len({reply.annotator for reply in replies}) > 1:
             passed = getattr(found[0], "propagation_", None)
             weights = weigh_annotators(replies, getattr(passed, "evidence", None), self._first_rows)
             if weights is not None:
@@ -789,6 +816,26 @@ class Interview:
         kept = [entry for entry in recent if len(entry[0][0]) == due or entry is recent[0]]
         self._recent_fits = [(used, found), *kept[:2]]
         return found
+
+    def _fit_groups(self, replies: tuple[Reply, ...], source: Any = None, *, alone: bool = False) -> Any:
+        """Return the groups fitted to some answers; what the answers say is read once and shared by all fits.
+
+        If `alone`, these answers need not be the first of the interview, and nothing is shared.
+        """
+        if self._answer_log is None:
+            around = Surroundings.from_data(self.X, self.random_state)
+            self._answer_log = AnswerLog(around, list_relations_of_hints(self.given))
+        model = clone(self.model)
+        if model.random_state is None:
+            model.random_state = self.random_state % 2**32
+        return model.fit_replies(self._answer_log.branch() if alone else self._answer_log, replies, source)
+
+    def _fit_labels(self, replies: tuple[Reply, ...], known: Knowledge | None) -> npt.NDArray[Any]:
+        """Return the cluster of each row for some answers, with the metric learned from them alone."""
+        if isinstance(self.model, GroupClustering):
+            found: npt.NDArray[Any] = self._fit_groups(replies, alone=True).labels_
+            return found
+        return self._fits.get_labels(self._derive_knowledge(replies) if known is None else known)
 
     def _derive_strategy_knowledge(self, model: Any, n: int) -> Knowledge:
         """Return the knowledge from the first n answers that `model` believes and from all later answers."""
@@ -816,21 +863,27 @@ class Interview:
         count = getattr(self.strategy, "count_answers_to_fit", None)
         n = self.n_answers if count is None else count(self.n_answers)
         model, labels = self._fit_to(self.replies[:n]) if self.strategy.needs else (None, None)
+        fields = {
+            "X": self.X,
+            "n_clusters": self._n_known_clusters,
+            "model": model,
+            "labels": labels,
+            "asked": pending | self._get_answered_keys(),
+            "random_state": self.random_state,
+            "cache": self._cache,
+            "n_answers": self.n_answers,
+            "replies": self.replies,
+            "names": self.names,
+            "seconds_per_kind": self.seconds_per_kind,
+        }
+        if isinstance(model, GroupClustering):
+            return RepliesState.from_replies(self._get_knowledge, **fields)
         known = self._derive_strategy_knowledge(model, n)
         return InterviewState(
-            X=self.X,
             supervision=known.supervision,
             closure=known.closure,
-            n_clusters=self._n_known_clusters,
-            model=model,
-            labels=labels,
-            asked=pending | self._get_answered_keys(),
-            random_state=self.random_state,
-            cache=self._cache,
-            n_answers=self.n_answers,
             own_pairs=self._list_own_pairs(annotator),
-            names=self.names,
-            seconds_per_kind=self.seconds_per_kind,
+            **fields,
         )
 
     def _get_current_events(self) -> list[Event]:

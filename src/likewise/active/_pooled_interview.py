@@ -109,7 +109,7 @@ class PooledInterview:
         rows = self.pool.choose_first(self.all_rows, **of)
         if replies:
             inner = self._make_interview(rows, [Event("answer", reply.question, reply) for reply in replies])
-            model, labels = inner._fit_to(inner.replies)
+            model, labels = inner.model_, inner.labels_
             rows = self.pool.choose_again(self.all_rows, rows, labels, model=model, **of)
         self._chosen = [(used, rows), *self._chosen[: _KEPT - 1]]
         return rows
@@ -204,7 +204,7 @@ class PooledInterview:
     def predict_labels(self) -> npt.NDArray[Any]:
         """Return the cluster of each row: fitted in the pool, predicted for all other rows."""
         inner, rows = self.get_interview(), self.get_rows()
-        model, own = inner._fit_to(inner.replies)
+        model, own = inner.model_, inner.labels_
         if self._labels is None or self._labels[0] is not own:
             self.all_rows.threads = get_n_threads(len(self.all_rows) * inner.X.size, None)
             labelled = partial(_label_block, model, inner.X, rows, own.astype(np.int32))

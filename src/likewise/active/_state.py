@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
 from likewise.active._evidence import Merge, Pair, find_merges
-from likewise.active._questions import SECONDS_PER_KIND, Question
+from likewise.active._questions import SECONDS_PER_KIND, Question, Reply
 from likewise.base import Rule, check_no_times
 from likewise.exceptions import SupervisionError
 from likewise.supervision import TRIPLET_ANSWERS, Closure, RowIds, Supervision
@@ -60,6 +60,8 @@ class InterviewState:
         The number of answers so far.
     own_pairs : frozenset of (int, int), default=frozenset()
         Pairs that the next annotator has answered before; UncertainRegions does not ask them to check these.
+    replies : tuple of Reply, default=()
+        The answers so far, in order.
     names : mapping of str to int, default={}
         The first row of each name, in the hints and then in the answers to label questions.
     seconds_per_kind : mapping of str to float, optional
@@ -89,6 +91,7 @@ class InterviewState:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     n_answers: int = 0
     own_pairs: frozenset[Pair] = frozenset()
+    replies: tuple[Reply, ...] = ()
     names: Mapping[str, int] = field(default_factory=dict)
     seconds_per_kind: Mapping[str, float] = field(default_factory=lambda: dict(SECONDS_PER_KIND))
 
@@ -291,6 +294,34 @@ class InterviewState:
         return bool((self.relations(rows[first], rows[second]) == 0).any())
 
 
+class RepliesState(InterviewState):
+    """The state for a strategy that reads the replies: hints and closure are derived only if they are read.
+
+    A question may be asked if it was not asked before, even if earlier answers imply the answer: answers may
+    be wrong, and the strategy decides which to check.
+    """
+
+    @classmethod
+    def from_replies(cls, derive: Callable[[], Knowledge], **fields: Any) -> RepliesState:
+        """Make the state; `derive` returns the hints and the closure."""
+        state = cls(supervision=None, closure=None, **fields)  # type: ignore[arg-type]
+        for name in ("supervision", "closure"):
+            del state.__dict__[name]
+        object.__setattr__(state, "_derive", derive)
+        return state
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("supervision", "closure"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        known: Knowledge = self.__dict__["_derive"]()
+        for part in ("supervision", "closure"):
+            object.__setattr__(self, part, getattr(known, part))
+        return self.__dict__[name]
+
+    def can_ask(self, question: Question) -> bool:
+        return question.key not in self.asked
+
+
 def check_rows(X: Any) -> npt.NDArray[Any]:
     """Check that rows are dense, finite and two-dimensional."""
     check_no_times(X, "Interview")
@@ -398,7 +429,7 @@ def _derive_neither_links(closure: Closure, triplets: IntArray) -> Supervision:
 
 
 # The requirements that a strategy may have of a fitted model.
-NEEDS = ("labels", "proba", "draws", "classes")
+NEEDS = ("labels", "proba", "draws", "classes", "groups")
 
 
 class Strategy(Protocol):
@@ -441,7 +472,8 @@ class Strategy(Protocol):
         - "labels": the clusters, in ``state.labels``;
         - "proba": a ``state.model`` with `predict_proba` or `co_membership_proba`;
         - "draws": a ``state.model`` with `membership_samples`, `best_pairs` and `triplet_scores`;
-        - "classes": a ``state.model`` that is a :class:`~likewise.spectral.PropagationClustering`.
+        - "classes": a ``state.model`` that is a :class:`~likewise.spectral.PropagationClustering`;
+        - "groups": a ``state.model`` that is a :class:`~likewise.active.GroupClustering`.
         """
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:

@@ -137,8 +137,8 @@ def compute_outlook(interview: Interview, last: int) -> Outlook:
     rate, n_suspects = interview.error_rate, len(interview.suspects)
     changed, right, at_start = None, np.empty(0), np.empty(0)
     if interview.model is not None and replies:
-        labels = interview._fit_to(replies)[1]
-        changed = compute_changed_share(interview._fit_to(replies[:-last])[1], labels)
+        labels = interview._get_labels(replies)
+        changed = compute_changed_share(interview._get_labels(replies[:-last]), labels)
         right, at_start = _predict_held_out(interview, replies)
     enough = len(right) >= _FEWEST
     accuracy = float(right.mean()) if enough else None
@@ -242,8 +242,9 @@ def _predict_held_out(
     start = interview.labels_after(0)
     found: list[tuple[float, float]] = []
     for fold in range(_FOLDS):
-        known = interview._derive_knowledge([r for at, r in enumerate(replies) if at % _FOLDS != fold])
-        labels = interview._fits.get_labels(known)
+        others = tuple(r for at, r in enumerate(replies) if at % _FOLDS != fold)
+        known = interview._derive_knowledge(others)
+        labels = interview._fit_labels(others, known)
         state = InterviewState(X=interview.X, supervision=known.supervision, closure=known.closure)
         for pairs in relations[fold::_FOLDS]:
             share = _score_pairs(pairs, state, labels)

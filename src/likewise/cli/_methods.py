@@ -307,6 +307,7 @@ STRATEGIES = {
     "regions": "rows that represent many uncertain ones; the default strategy",
     "tray": "trays of rows to sort into piles",
     "random": "pairs drawn at random",
+    "groups": "placements in groups and looks at groups; for many groups, with a model of its own",
     "triplets": "like regions, with a third row added to each pair",
     "both": "like regions, alternating pairs and triplets",
     "farthest-first": "distant rows until each group has one, then random rows",

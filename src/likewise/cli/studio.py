@@ -148,6 +148,11 @@ def command(ctx: click.Context, asked: StudioOptions) -> None:
     # Check these before a project is created.
     if asked.features and asked.embeddings:
         raise click.UsageError("--features and --embeddings are the same here; give one of them.")
+    if asked.strategy == "groups":
+        raise click.UsageError(
+            "the studio cannot show questions about groups yet. Use likewise ask --strategy groups, or leave "
+            "--strategy out."
+        )
     check_base(asked.base_path)
     check_public(asked.public_url)
     project = _open_project(ctx, asked)

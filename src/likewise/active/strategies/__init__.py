@@ -10,6 +10,7 @@ from likewise._parts import get_part
 from likewise.active._state import Strategy
 from likewise.active.strategies._farthest_first import FarthestFirst, MinMax
 from likewise.active.strategies._fill_tray import FillTray
+from likewise.active.strategies._group_questions import GroupQuestions
 from likewise.active.strategies._information_gain import InformationGain
 from likewise.active.strategies._knn import ProbabilisticKNN
 from likewise.active.strategies._marginal import MarginalUncertainty
@@ -27,6 +28,7 @@ __all__ = [
     "Alternating",
     "FarthestFirst",
     "FillTray",
+    "GroupQuestions",
     "InformationGain",
     "MarginalUncertainty",
     "MinMax",
@@ -43,6 +45,7 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "regions": UncertainRegions,
     "tray": FillTray,
     "random": RandomPairs,
+    "groups": GroupQuestions,
     "triplets": WithThird,
     "both": Alternating,
     "farthest-first": FarthestFirst,
@@ -67,10 +70,11 @@ def make_default_strategy(has_model: bool, own_model: bool = False) -> Strategy:
 
     With the default model this is UncertainRegions, which needs the classes of that model. With another model
     it is NodeUncertainty, which finds a row of every group, farthest first, and then places rows whose
-    neighbours are in other clusters. Without a model it is FarthestFirst, which then places random rows.
+    neighbours are in other clusters. Without a model the number of clusters is unknown, and it is
+    GroupQuestions, which has its own model and starts from an estimate of that number.
     """
     if not has_model:
-        return FarthestFirst()
+        return GroupQuestions()
     return NodeUncertainty("local") if own_model else UncertainRegions()
 
 

@@ -1,0 +1,397 @@
+"""What the answers of an interview say about groups: references, members, refusals, and joined groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.backends.neighbors import find_near_rows
+from likewise.supervision import Supervision
+
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+Relation = tuple[int, int, bool]
+
+N_NEAR = 40  # neighbours of each row
+_CERTAIN = 1000  # hints given before the interview weigh more than an answer
+_N_SMOOTH = 8  # rows whose mean stands for a row in the mean of a young group
+
+
+def scale_lengths(rows: FloatArray) -> FloatArray:
+    """Return rows of length one; rows of zeros stay."""
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-12)[:, None], dtype=np.float32)
+
+
+def scale_rows(X: npt.NDArray[Any]) -> FloatArray:
+    """Return rows of length one; columns are standardized first unless the rows have length one already."""
+    if not np.allclose(np.linalg.norm(X, axis=1), 1.0, atol=0.01):
+        X = X - X.mean(axis=0)
+        X = X / np.maximum(X.std(axis=0), 1e-12)
+    return np.ascontiguousarray(scale_lengths(X))
+
+
+@dataclass(eq=False)
+class Surroundings:
+    """What is computed from the rows alone: unit rows, near rows, and the mean of each neighbourhood."""
+
+    rows: FloatArray
+    near: IntArray
+    cosines: FloatArray
+    smooth: FloatArray
+    base: float
+
+    @classmethod
+    def from_data(cls, X: npt.NDArray[Any], random_state: int) -> Surroundings:
+        rows = scale_rows(X)
+        k = min(N_NEAR, len(rows) - 1)
+        if k:
+            distances, near = find_near_rows(rows, k, "cells", random_state)
+        else:
+            distances, near = np.zeros((len(rows), 0)), np.zeros((len(rows), 0), dtype=np.int64)
+        cosines = (1.0 - 0.5 * distances**2).astype(np.float32)
+        smooth = scale_lengths(rows + rows[near[:, :_N_SMOOTH]].sum(axis=1))
+        base = float(np.median(cosines[:, -1])) if k else 0.0
+        return cls(rows, near, cosines, smooth, base)
+
+
+class _Column:
+    """Numbers that are appended one record at a time; reading the first records costs nothing."""
+
+    def __init__(self, width: int, dtype: Any) -> None:
+        self._data = np.zeros((64, width), dtype=dtype)
+        self.n = 0
+
+    def append(self, *record: float) -> None:
+        if self.n == len(self._data):
+            self._data = np.concatenate([self._data, np.zeros_like(self._data)])
+        self._data[self.n] = record
+        self.n += 1
+
+    def get(self, n: int) -> npt.NDArray[Any]:
+        return self._data[:n]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupAnswers:
+    """What the first answers of an interview say about groups.
+
+    Attributes
+    ----------
+    n_answers : int
+        The number of answers.
+    references, births, group_of : ndarray of int
+        The rows that stand for groups, the number of answers before each, and its group, numbered from 0.
+    rows, refs, signs, choices : ndarray
+        The evidence: row, index of the reference, 1 if the row belongs to its group and -1 if not, and the
+        number of other answers that were possible: a wrong answer is one of them.
+    votes : ndarray of int of shape (n, 3)
+        Pairs of references with the sign.
+    links : ndarray of int of shape (n, 3)
+        Pairs of rows that are no references, with the sign.
+    placed : ndarray of shape (n, 3)
+        Each first page of a placement: cosine to the nearest group then, whether it was new, and the row.
+    tiles : ndarray of shape (n, 2)
+        Each tile of a look at a group: probability predicted then, and whether it belonged to the group.
+    again : ndarray of shape (n, 4)
+        Each further placement of a reference: number of the answer, index of the reference, whether it
+        belonged to a group shown, and the page; 0 if it was a check.
+    paged : (int, int)
+        The last page and the row, if the last answer was "none of these"; else row -1.
+    undecided : tuple of (int, int)
+        Pairs of references that one answer joins and that another must confirm.
+    unsure : ndarray of int
+        The rows that somebody was unsure about; they are not asked about again.
+    """
+
+    n_answers: int
+    references: IntArray
+    births: IntArray
+    group_of: IntArray
+    rows: IntArray
+    refs: IntArray
+    signs: IntArray
+    choices: IntArray
+    votes: IntArray
+    links: IntArray
+    placed: npt.NDArray[np.float64]
+    tiles: npt.NDArray[np.float64]
+    again: npt.NDArray[np.float64]
+    paged: tuple[int, int]
+    undecided: tuple[tuple[int, int], ...]
+    unsure: IntArray
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups that answers confirm."""
+        return int(self.group_of.max()) + 1 if len(self.group_of) else 0
+
+    def _sum_signs(self, row: int) -> npt.NDArray[np.float64]:
+        mine = self.rows == row
+        weights = self.signs[mine] * (1.0 + np.log(self.choices[mine]))
+        groups = self.group_of[self.refs[mine]]
+        return np.bincount(groups, weights=weights, minlength=self.n_groups).astype(np.float64)
+
+    def get_group(self, row: int) -> int:
+        """Return the group that most answers about a row name, or -1."""
+        signs = self._sum_signs(row)
+        return int(signs.argmax()) if signs.max(initial=0.0) > 0 else -1
+
+    def find_refused(self, row: int, cautious: bool) -> set[int]:
+        """Return the groups that a row does not belong to; if cautious, by more than one answer."""
+        return set(np.flatnonzero(self._sum_signs(row) < (-1 if cautious else 0)).tolist())
+
+
+_COLUMNS = {
+    "refs": 2,
+    "evidence": 4,
+    "links": 3,
+    "votes": 3,
+    "placed": 3,
+    "tiles": 2,
+    "again": 4,
+    "unsure": 1,
+}
+
+
+class AnswerLog:
+    """A fold of replies into evidence about groups. It only grows; `cut` returns what a prefix says."""
+
+    def __init__(self, around: Surroundings, given: Sequence[Relation] = ()) -> None:
+        self.around, self._given = around, tuple(given)
+        self._starts: dict[int, IntArray] = {}
+        self._start()
+
+    def branch(self) -> AnswerLog:
+        """Return a log about the same rows with the same hints, without replies."""
+        other = AnswerLog(self.around, self._given)
+        other._starts = self._starts
+        return other
+
+    def get_start(self, n_groups: int, find: Callable[[int], IntArray]) -> IntArray:
+        """Return the groups of the rows before any answer; they are found once."""
+        if n_groups not in self._starts:
+            self._starts[n_groups] = find(n_groups)
+        return self._starts[n_groups]
+
+    def _start(self) -> None:
+        self._replies: tuple[Any, ...] = ()
+        floats = ("placed", "tiles", "again")
+        self._columns = {
+            name: _Column(width, np.float64 if name in floats else np.int64)
+            for name, width in _COLUMNS.items()
+        }
+        self._ends = [dict.fromkeys(_COLUMNS, 0)]
+        self._index: dict[int, int] = {}
+        self._sums: list[FloatArray] = []
+        self._paged_after = [(0, -1)]
+        self._names: dict[str, int] = {}
+        self._last_roots: Any = None
+        self._page, self._paged = 0, -1
+        self._forget()
+        self._add_relations(self._given, _CERTAIN)
+        self._ends[0] = {name: column.n for name, column in self._columns.items()}
+
+    def _forget(self) -> None:
+        self._roots: IntArray | None = None
+        self._means: FloatArray | None = None
+
+    def cut(self, replies: tuple[Any, ...], cautious: bool = False) -> GroupAnswers:
+        """Return what these replies say; those already read are not read again.
+
+        If `cautious`, two groups of several rows are joined only by two answers.
+        """
+        common = min(len(self._replies), len(replies))
+        if self._replies[:common] != replies[:common]:
+            self._start()
+        for reply in replies[len(self._replies) :]:
+            self._add(reply)
+        if len(replies) > len(self._replies):
+            self._replies = replies
+        ends = self._ends[len(replies)]
+        get = {name: column.get(ends[name]) for name, column in self._columns.items()}
+        roots, undecided = self._find_roots(ends, cautious)
+        placed = get["placed"].copy()
+        for at in np.flatnonzero(placed[:, 1]):  # a group that turned out to be another one was not new
+            ref = self._index[int(placed[at, 2])]
+            placed[at, 1] = roots[ref] == ref
+        return GroupAnswers(
+            n_answers=len(replies),
+            references=get["refs"][:, 0],
+            births=get["refs"][:, 1],
+            group_of=np.unique(roots, return_inverse=True)[1].astype(np.int64),
+            rows=get["evidence"][:, 0],
+            refs=get["evidence"][:, 1],
+            signs=get["evidence"][:, 2],
+            choices=get["evidence"][:, 3],
+            votes=get["votes"],
+            links=get["links"],
+            placed=placed,
+            tiles=get["tiles"],
+            again=get["again"],
+            paged=self._paged_after[len(replies)],
+            undecided=undecided,
+            unsure=get["unsure"][:, 0],
+        )
+
+    def _find_roots(
+        self, ends: dict[str, int], cautious: bool
+    ) -> tuple[IntArray, tuple[tuple[int, int], ...]]:
+        """Return the result of `find_roots` for a prefix; the last one is kept."""
+        key = (ends["refs"], ends["votes"], ends["evidence"] if cautious else None)
+        if self._last_roots is None or self._last_roots[0] != key:
+            evidence = self._columns["evidence"].get(ends["evidence"])
+            members = evidence[evidence[:, 2] > 0, 1] if cautious else None
+            self._last_roots = key, find_roots(key[0], self._columns["votes"].get(key[1]), members)
+        found: tuple[IntArray, tuple[tuple[int, int], ...]] = self._last_roots[1]
+        return found
+
+    # ------------------------------------------------------------------ adding one reply
+
+    def _add_reference(self, row: int) -> int:
+        if row not in self._index:
+            self._index[row] = len(self._index)
+            self._columns["refs"].append(row, len(self._ends) - 1)
+            self._sums.append(self.around.smooth[row].copy())
+            self._forget()
+        return self._index[row]
+
+    def _state(self, row: int, ref: int, sign: int, choices: int = 1) -> None:
+        """Record that a row belongs to the group of a reference, or not."""
+        own = self._index.get(row)
+        if own is None:
+            self._columns["evidence"].append(row, ref, sign, choices)
+            if sign > 0:
+                self._sums[ref] += self.around.smooth[row]
+                self._means = None
+        elif own != ref:
+            self._columns["votes"].append(own, ref, sign)
+            self._forget()
+
+    def compute_means(self, answers: GroupAnswers) -> FloatArray:
+        """Return the mean of the confirmed rows of each group, after all replies."""
+        means = np.zeros((answers.n_groups, self.around.rows.shape[1]), dtype=np.float32)
+        np.add.at(means, answers.group_of, np.array(self._sums))
+        return scale_lengths(means)
+
+    def _find_means(self) -> tuple[IntArray, FloatArray]:
+        if self._roots is None:
+            votes = self._columns["votes"]
+            roots, _ = find_roots(len(self._index), votes.get(votes.n))
+            self._roots = np.unique(roots, return_inverse=True)[1]
+        if self._means is None:
+            means = np.zeros((int(self._roots.max()) + 1, self.around.rows.shape[1]), dtype=np.float32)
+            np.add.at(means, self._roots, np.array(self._sums))
+            self._means = scale_lengths(means)
+        return self._roots, self._means
+
+    def _add(self, reply: Any) -> None:
+        kind, rows, answer = reply.question.kind, reply.question.rows, reply.answer
+        paged, self._page, self._paged = (self._page, self._paged), 0, -1
+        if str(answer) == "UNSURE":
+            for row in rows[:1] if kind == "placement" else rows[1:]:
+                self._columns["unsure"].append(row)
+        elif kind == "placement":
+            self._add_placement(rows[0], rows[1:], answer, paged)
+        elif kind == "members":
+            self._add_members(rows[0], rows[1:], set(getattr(answer, "rows", ())))
+        elif kind == "label":
+            self._add_name(rows[0], str(answer.name))
+        else:
+            self._add_relations(reply.relations)
+        self._ends.append({name: column.n for name, column in self._columns.items()})
+        self._paged_after.append((self._page, self._paged))
+
+    def _add_relations(self, relations: Sequence[Relation], choices: int = 1) -> None:
+        for i, j, together in relations:
+            if i in self._index or j in self._index:
+                ref, row = (i, j) if i in self._index else (j, i)
+                self._state(row, self._index[ref], 1 if together else -1, choices)
+            elif together:
+                self._state(j, self._add_reference(i), 1, choices)
+            else:
+                self._columns["links"].append(i, j, -1)
+
+    def _add_name(self, row: int, name: str) -> None:
+        """Record a name: the first row with it stands for the group of that name."""
+        if name in self._names:
+            self._add_relations([(row, self._names[name], True)] if self._names[name] != row else [])
+            return
+        self._add_reference(row)
+        self._add_relations([(row, other, False) for other in self._names.values() if other != row])
+        self._names[name] = row
+
+    def _add_members(self, reference: int, rows: Sequence[int], tapped: set[int]) -> None:
+        ref = self._add_reference(reference)
+        groups, means = self._find_means()
+        logits = 20.0 * (self.around.rows[list(rows)] @ means.T)
+        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+        predicted = shares[:, groups[ref]] / shares.sum(axis=1)
+        for row, p in zip(rows, predicted.tolist(), strict=True):
+            self._columns["tiles"].append(p, row not in tapped)
+        for row in rows:
+            self._state(row, ref, -1 if row in tapped else 1)
+
+    def _add_placement(self, row: int, shown: Sequence[int], answer: Any, paged: tuple[int, int]) -> None:
+        refs = [self._add_reference(r) for r in shown]
+        new = str(answer) == "NEW"
+        if row in self._index:
+            page = paged[0] + 1 if paged[1] == row else 0
+            self._columns["again"].append(len(self._ends) - 1, self._index[row], not new, page)
+            if page and new:
+                self._page, self._paged = page, row
+        else:
+            near = float((self._find_means()[1] @ self.around.rows[row]).max())
+            self._columns["placed"].append(near, new, row)
+            if new:
+                self._paged = row
+        if new:
+            self._add_reference(row)
+            for ref in refs:
+                self._state(row, ref, -1)
+        else:
+            first, *others = (self._index[r] for r in answer.references)
+            self._state(row, first, 1, len(shown))
+            for other in others:  # a group was shown twice
+                self._columns["votes"].append(first, other, 1)
+                self._forget()
+
+
+def find_roots(
+    n: int, votes: IntArray, members: IntArray | None = None
+) -> tuple[IntArray, tuple[tuple[int, int], ...]]:
+    """Return the first reference of the group of each reference, and the pairs that await another answer.
+
+    Two references are in one group if more answers say so than not. If `members` is given, the references to
+    whose groups rows were added, two of them need a majority of two answers.
+    """
+    roots = np.arange(n)
+    undecided = []
+    for a, b in np.unique(np.sort(votes[votes[:, 2] > 0, :2], axis=1), axis=0).tolist():
+        same = ((votes[:, 0] == a) & (votes[:, 1] == b)) | ((votes[:, 0] == b) & (votes[:, 1] == a))
+        majority = int(votes[same, 2].sum())
+        low, high = sorted((roots[a], roots[b]))
+        if low == high or majority <= 0:
+            continue
+        if members is not None and majority == 1 and np.isin([a, b], members).all():
+            undecided.append((a, b))
+            continue
+        roots[roots == high] = low
+    return roots, tuple(undecided)
+
+
+def list_relations_of_hints(hints: Supervision) -> list[Relation]:
+    """Return what hints state about pairs of rows; a group of rows is linked to its first row."""
+    links = hints.select_kinds(*(hints.kinds & {"links", "triplets", "labels"})).to_links()
+    must = [(int(i), int(j), True) for i, j in links.must.tolist()]
+    for group in links.must_groups:
+        first, *others = map(int, group)
+        must += [(first, other, True) for other in others]
+    cannot = [(int(i), int(j), False) for i, j in links.cannot.tolist()]
+    for group in links.cannot_groups:
+        rows = list(map(int, group))
+        cannot += [(i, j, False) for at, i in enumerate(rows) for j in rows[:at]]
+    return must + cannot

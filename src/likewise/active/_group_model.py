@@ -1,0 +1,524 @@
+"""Groups from answers: a mixture on the sphere, in a space that bends with the answers."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from likewise.active._group_answers import (
+    AnswerLog,
+    FloatArray,
+    GroupAnswers,
+    IntArray,
+    Surroundings,
+    list_relations_of_hints,
+    scale_lengths,
+)
+from likewise.supervision import Supervision
+
+_SHARPNESS = 20.0  # log-odds of a group per unit of cosine
+_FREE = 0.2  # weight of a row without answers in the means
+_PASSES, _FIRST_PASSES, _BENDING_PASSES = 1, 4, 2
+_OWN = 12.0  # log-odds of a reference row for its own group
+_NEW_SLOPE = 15.0  # of the probability of a new group, per unit of cosine
+_LAST_PLACED = 80  # placements that the threshold of new groups is fitted to
+_FIRST_BEND = 28  # the space is not bent before this many answers
+_FEWEST_HELD_OUT = 20  # rows with answers that it takes to tell whether bending helps
+_FIRST_RATE = 0.05  # error rate before it is learned
+_RATES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3)
+_SOFTNESS = (0.4, 0.6, 0.8, 1.0, 1.3, 1.7)
+_CAUTIOUS_RATE = 0.04  # from this error rate on, two answers are needed to join groups
+_CERTAINLY = 0.999
+_RATE_PRIOR = 8.0  # correct answers assumed before the first
+_ELSEWHERE = 0.03  # probability that a row belongs to a group that is not known yet
+
+
+@dataclass(frozen=True)
+class GroupErrorRate:
+    """The estimated proportion of wrong answers, with a 90 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(eq=False)
+class FittedGroups:
+    """The groups that answers confirm, fitted to all rows.
+
+    Attributes
+    ----------
+    answers : GroupAnswers
+        The answers of the fit.
+    bent_rows : ndarray of shape (n_samples, n_features)
+        The rows in the bent space.
+    means, raw_means : ndarray of shape (n_groups, n_features)
+        The unit mean of each group in the bent space and in the given one.
+    proba : ndarray of shape (n_samples, n_groups)
+        The probability of each group.
+    evidence : ndarray of shape (n_samples, n_groups)
+        The log-odds of each group from the answers about the row alone.
+    confirmed : ndarray of int
+        The group that the answers about a row name, or -1.
+    p_new, nearness, threshold
+        The probability that a row belongs to no group so far, a logistic function of its cosine to the
+        nearest group, and the cosine at which it is one half.
+    doubt : ndarray of shape (n_samples,)
+        The probability that the answers about a row are wrong, given all other rows and answers; 0 for rows
+        without answers and for references.
+    bend : ndarray or None
+        The map W; None if it predicts answers no better than the given space.
+    rate, rate_interval : float, (float, float)
+        The proportion of wrong answers, and a 90 % interval.
+    """
+
+    answers: GroupAnswers
+    bent_rows: FloatArray
+    means: FloatArray
+    raw_means: FloatArray
+    proba: FloatArray
+    evidence: FloatArray
+    confirmed: IntArray
+    p_new: FloatArray
+    nearness: FloatArray
+    doubt: FloatArray
+    threshold: float
+    bend: FloatArray | None
+    rate: float
+    rate_interval: tuple[float, float]
+    _cover: FloatArray | None = None
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups."""
+        return len(self.means)
+
+    @property
+    def is_cautious(self) -> bool:
+        """Whether answers are wrong so often that it takes two to join groups."""
+        return self.rate >= _CAUTIOUS_RATE
+
+    def get_cover(self, around: Surroundings) -> FloatArray:
+        """Return the largest cosine of each row to a near row with answers; computed once."""
+        if self._cover is None:
+            self._cover = np.full(len(self.confirmed), around.base, dtype=np.float32)
+            rows = np.flatnonzero(self.confirmed >= 0)
+            np.maximum.at(self._cover, around.near[rows].ravel(), around.cosines[rows].ravel())
+        return self._cover
+
+    @cached_property
+    def top_two(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """The most probable group of each row, its probability, and that of the second."""
+        top = self.proba.argmax(axis=1)
+        first = self.proba[np.arange(len(top)), top]
+        second = np.partition(self.proba, -2, axis=1)[:, -2] if self.n_groups > 1 else np.zeros_like(first)
+        return top, first, second
+
+
+def compute_p_new(nearness: FloatArray, threshold: float) -> FloatArray:
+    """Return the probability that each row belongs to no group so far."""
+    return np.asarray(expit(-_NEW_SLOPE * (nearness - threshold)), dtype=np.float32)
+
+
+def _fit_threshold(answers: GroupAnswers, start: float) -> float:
+    """Fit the cosine below which a placed row is more often in a new group than not (Newton's method)."""
+    last = answers.placed[-_LAST_PLACED:]
+    found = start
+    for _ in range(12):
+        p = expit(-_NEW_SLOPE * (last[:, 0] - found))
+        slope = _NEW_SLOPE * (last[:, 1] - p).sum() - 20.0 * (found - start)
+        curve = _NEW_SLOPE**2 * (p * (1 - p)).sum() + 20.0
+        found += float(np.clip(slope / curve, -0.1, 0.1))
+    return found
+
+
+def _compute_evidence(n: int, answers: GroupAnswers, rate: float) -> tuple[FloatArray, IntArray]:
+    """Return the log-odds of each row for each group from the answers, and the confirmed group or -1.
+
+    An answer that is wrong is one of the other answers that were possible, so it has the log-odds
+    log((1 - rate) / rate) + log(choices).
+    """
+    E = np.zeros((n, answers.n_groups), dtype=np.float32)
+    weights = answers.signs * (np.log((1 - rate) / rate) + np.log(answers.choices))
+    np.add.at(E, (answers.rows, answers.group_of[answers.refs]), weights)
+    confirmed = np.where(E.max(axis=1) > 1e-3, E.argmax(axis=1), -1)
+    E[answers.references, answers.group_of] += _OWN
+    confirmed[answers.references] = answers.group_of
+    return E, confirmed
+
+
+def _compute_proba(Z: FloatArray, means: FloatArray, E: FloatArray, links: IntArray) -> FloatArray:
+    """Return P with P_ig proportional to exp(20 z_i m_g + E_ig)."""
+    logits = Z @ (_SHARPNESS * means).T
+    logits += E
+    return _softmax(_separate(logits, links))
+
+
+def _separate(logits: FloatArray, links: IntArray) -> FloatArray:
+    """Lower the logits of a row for the group of a cannot-linked row, if neither row stands for a group."""
+    for i, j in links[:, :2].tolist():
+        logits[j] -= _OWN * _softmax(logits[[i]].copy())[0]
+    return logits
+
+
+def _softmax(logits: FloatArray) -> FloatArray:
+    logits -= logits.max(axis=1, keepdims=True)
+    np.exp(logits, out=logits)
+    logits /= logits.sum(axis=1, keepdims=True)
+    return logits
+
+
+def _learn_bend(rows: FloatArray, R: FloatArray) -> FloatArray:
+    """Return W = S^(-1/4): S is the scatter within groups, shrunk by half towards the identity."""
+    size = R.sum(axis=0)
+    means = R.T @ rows / np.maximum(size, 1e-12)[:, None]
+    weights = R.sum(axis=1)
+    scatter = (rows * weights[:, None]).T @ rows - (means * size[:, None]).T @ means
+    S = scatter / max(float(weights.sum()), 1e-12)
+    S = 0.5 * S + 0.5 * max(np.trace(S) / len(S), 1e-9) * np.eye(len(S), dtype=np.float32)
+    values, vectors = np.linalg.eigh(S)  # well-conditioned: single precision is enough
+    return np.asarray((vectors * np.maximum(values, 1e-12) ** -0.25) @ vectors.T)
+
+
+def _helps_bending(rows: FloatArray, R: FloatArray, answers: GroupAnswers, confirmed: IntArray) -> bool:
+    """Return True if the bent space predicts held-out answers better: those about every other row."""
+    known = np.unique(answers.rows[confirmed[answers.rows] >= 0])
+    if len(known) < _FEWEST_HELD_OUT:
+        return False
+    half = known[::2]
+    kept = R.copy()
+    kept[half] = 0.0
+    gain = 0.0
+    for sign, Z in ((-1, rows), (1, scale_lengths(rows @ _learn_bend(rows, kept)))):
+        P = _softmax(Z[half] @ (_SHARPNESS * scale_lengths(kept.T @ Z)).T)
+        gain += sign * float(np.log(P[np.arange(len(half)), confirmed[half]] + 1e-3).sum())
+    return gain > 0
+
+
+def _compute_cosines_without(rows: IntArray, Z: FloatArray, sums: FloatArray, R: FloatArray) -> FloatArray:
+    """Return the cosines of rows to the means of the groups, without the share of the row in the mean."""
+    along, own = Z[rows] @ sums.T, R[rows]
+    lengths = np.einsum("ij,ij->i", sums, sums) - 2 * along * own + own**2
+    return np.asarray((along - own) / np.sqrt(np.maximum(lengths, 1e-6)))
+
+
+def _compute_doubt(
+    rows: IntArray, fits: FloatArray, nearness: FloatArray, E: FloatArray, own: IntArray, threshold: float
+) -> FloatArray:
+    """Return the probability that answers about rows are wrong, given all other rows and answers.
+
+    `fits` are the logits of the groups and `nearness` the cosine to the nearest one, without the row.
+    The alternatives are the other groups, and a group that is not known yet.
+    """
+    p_new = compute_p_new(nearness, threshold)
+    shift = fits.max(axis=1, keepdims=True)
+    prior = np.exp(fits - shift)
+    prior *= ((1 - p_new) / prior.sum(axis=1))[:, None]
+    joint = prior * np.exp(E[rows])
+    mine = joint[np.arange(len(rows)), own]
+    return np.asarray(1 - mine / np.maximum(joint.sum(axis=1) + p_new, 1e-12))
+
+
+def _learn_rate(
+    answers: GroupAnswers, R: FloatArray, Z: FloatArray, sums: FloatArray
+) -> tuple[float, tuple[float, float]]:
+    """Return the error rate with the largest likelihood, and a 90 % interval.
+
+    The softness of the predictions is fitted with it.
+    Each row with answers is predicted from the groups without its own share in their means. A row that was
+    asked about twice says most about the rate: features that are wrong predict both answers badly, a wrong
+    answer contradicts the other.
+    """
+    rows, at = np.unique(answers.rows, return_inverse=True)
+    net, choices = np.zeros((2, len(rows), R.shape[1]), dtype=np.float32)
+    cells = at, answers.group_of[answers.refs]
+    np.add.at(net, cells, answers.signs)
+    np.add.at(choices, cells, answers.signs * np.log(answers.choices))
+    n_in = np.bincount(at, weights=answers.signs > 0)
+    n_out = np.bincount(at, weights=answers.signs < 0)
+    logits = _SHARPNESS * _compute_cosines_without(rows, Z, sums, R)
+    logits -= logits.max(axis=1, keepdims=True)
+    totals = np.full(len(_RATES), -np.inf)
+    for softness in _SOFTNESS:
+        p = np.exp(softness * logits)
+        p *= (1 - _ELSEWHERE) / p.sum(axis=1, keepdims=True)
+        for place, rate in enumerate(_RATES):
+            odds = np.log((1 - rate) / rate)
+            value = np.log((p * np.exp(odds * net + choices)).sum(axis=1) + _ELSEWHERE)
+            value += n_in * np.log(rate) + n_out * np.log(1 - rate)
+            totals[place] = max(totals[place], float(value.sum() + _RATE_PRIOR * np.log(1 - rate)))
+    shares = np.exp(totals - totals.max())
+    below = np.cumsum(shares / shares.sum())
+    low, high = np.searchsorted(below, [0.05, 0.95])
+    return _RATES[int(totals.argmax())], (_RATES[int(low)], _RATES[min(int(high), len(_RATES) - 1)])
+
+
+def fit_groups(
+    around: Surroundings,
+    answers: GroupAnswers,
+    *,
+    source: FittedGroups | None = None,
+    error_rate: float | str = "learn",
+    bends: bool = True,
+) -> FittedGroups:
+    """Fit the groups to answers by EM.
+
+    Map and error rate come from `source`, a fit to fewer answers, if it is given.
+    The result depends on the answers and on the source only, so it does not depend on when it is computed.
+    """
+    rows, (n, G) = around.rows, (len(around.rows), answers.n_groups)
+    learns = error_rate == "learn"
+    rate = max(float(error_rate), _RATES[0]) if not learns else _FIRST_RATE if source is None else source.rate
+    interval = (rate, rate) if source is None else source.rate_interval
+    E, confirmed = _compute_evidence(n, answers, rate)
+    sure = confirmed >= 0
+    raw = np.zeros((G, rows.shape[1]), dtype=np.float32)
+    np.add.at(raw, confirmed[sure], around.smooth[sure])
+    raw = scale_lengths(raw)
+    bend = None
+    if source is not None:
+        bend, n_old = source.bend, len(source.answers.references)
+        raw[answers.group_of[:n_old]] = source.raw_means[source.answers.group_of]
+    threshold = _fit_threshold(answers, around.base)
+    Z = rows if source is None else source.bent_rows
+    means = raw if bend is None else scale_lengths(raw @ bend)
+    fresh = raw if source is None else raw[np.setdiff1d(answers.group_of, answers.group_of[:n_old])]
+    nearness = (rows @ fresh.T).max(axis=1, initial=-1.0)
+    if source is not None:
+        nearness = np.maximum(nearness, source.nearness)
+    p_new = compute_p_new(nearness, threshold)
+    weights = np.where(sure, 1.0, _FREE * (1.0 - p_new)).astype(np.float32)[:, None]
+    bends = bends and source is None and answers.n_answers >= _FIRST_BEND and G > 1
+    for left in range(_PASSES if source is not None else _FIRST_PASSES, 0, -1):
+        R = _compute_proba(Z, means, E, answers.links)
+        R *= weights
+        if bends and left <= _BENDING_PASSES:
+            bend = _learn_bend(rows, R)
+            Z = scale_lengths(rows @ bend)
+        sums = R.T @ Z
+        means = scale_lengths(sums)
+    raw_sums = R.T @ rows
+    raw = scale_lengths(raw_sums)
+    if bends and not _helps_bending(rows, R, answers, confirmed):
+        bend, Z, sums, means = None, rows, raw_sums, raw
+    if learns and source is None and len(answers.rows) >= _FEWEST_HELD_OUT:
+        rate, interval = _learn_rate(answers, R, Z, sums)
+        E, confirmed = _compute_evidence(n, answers, rate)
+    P = _compute_proba(Z, means, E, answers.links)
+    nearness = (rows @ raw.T).max(axis=1)
+    p_new = compute_p_new(nearness, threshold)
+    p_new[confirmed >= 0] = 0.0
+    doubt = np.zeros(n, dtype=np.float32)
+    told = np.setdiff1d(answers.rows[confirmed[answers.rows] >= 0], answers.references)
+    if rate < _CAUTIOUS_RATE:  # then few answers are doubtful
+        told = told[P[told, confirmed[told]] < _CERTAINLY]
+    fits = _SHARPNESS * _compute_cosines_without(told, Z, sums, R)
+    near = fits / _SHARPNESS if bend is None else _compute_cosines_without(told, rows, raw_sums, R)
+    doubt[told] = _compute_doubt(told, fits, near.max(axis=1), E, confirmed[told], threshold)
+    return FittedGroups(
+        answers, Z, means, raw, P, E, confirmed, p_new, nearness, doubt, threshold, bend, rate, interval
+    )
+
+
+def _find_start_groups(around: Surroundings, n_groups: int, random_state: int) -> IntArray:
+    """Return the k-means groups that an interview starts from."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than groups
+        fitted = KMeans(n_groups, n_init=1, max_iter=30, random_state=random_state).fit(around.rows)
+    return np.asarray(fitted.labels_, dtype=np.int64)
+
+
+def _add_start_groups(
+    around: Surroundings, fitted: FittedGroups, start: IntArray, n_clusters: int | None
+) -> IntArray | None:
+    """Return labels with the start groups in which no row is confirmed; None if there are none.
+
+    They stand for groups that were not found yet: as many as are missing, or, if the number of groups is
+    unknown, those whose rows probably belong to no group so far.
+    """
+    G, rows, sure = fitted.n_groups, around.rows, fitted.confirmed >= 0
+    size = np.bincount(start)
+    touched = np.bincount(start[sure], minlength=len(size)) > 0
+    new = np.bincount(start, weights=fitted.p_new)
+    free = np.flatnonzero(~touched & (size > 0))
+    if n_clusters is None:
+        free = free[new[free] > 0.5 * size[free]]
+    else:
+        free = free[np.argsort(-new[free], kind="stable")][: max(n_clusters - G, 0)]
+    if not len(free):
+        return None
+    centers = np.vstack([fitted.raw_means, [rows[start == g].mean(axis=0) for g in free]]).astype(np.float32)
+    for _ in range(5):
+        scores = rows @ scale_lengths(centers).T
+        scores[:, :G] += fitted.evidence / _SHARPNESS
+        labels = scores.argmax(axis=1)
+        labels[sure] = fitted.confirmed[sure]
+        centers = np.zeros_like(centers)
+        np.add.at(centers, labels, rows)
+    return np.asarray(labels, dtype=np.int64)
+
+
+def _train_on_itself(around: Surroundings, fitted: FittedGroups) -> IntArray:
+    """Return the most probable groups of a logistic regression that is trained on the groups found so far."""
+    P = fitted.proba
+    target: IntArray = P.argmax(axis=1).astype(np.int64)
+    if len(np.unique(target)) < 2:
+        return target
+    weight = np.where(fitted.confirmed >= 0, 1.0, 0.3 * P.max(axis=1) ** 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # 60 iterations are enough
+        head = LogisticRegression(C=30.0, max_iter=60).fit(around.rows, target, sample_weight=weight)
+    scores = np.full(P.shape, -30.0, dtype=np.float32)
+    scores[:, head.classes_] = head.predict_log_proba(around.rows)
+    scores = _separate(scores + fitted.evidence, fitted.answers.links)
+    return np.asarray(scores.argmax(axis=1), dtype=np.int64)
+
+
+class GroupClustering(ClusterMixin, BaseEstimator):
+    r"""Many groups from few answers: a mixture on the sphere in a space that bends with the answers (ours).
+
+    With unit rows :math:`z_i = x_i W / |x_i W|` and a unit mean :math:`m_g` for each group,
+
+    .. math:: P_{ig} \propto \exp(20 z_i^\top m_g + E_{ig}),
+
+    where :math:`E_{ig}` is the log-odds of the answers about row i and group g at the estimated error rate.
+    Means and probabilities alternate (EM); rows without answers have a weight of 0.2, and less if they
+    probably belong to no group so far. :math:`W = S^{-1/4}` whitens half of the scatter S within the groups,
+    which is shrunk by half towards the identity. It is used only if it predicts held-out answers better.
+    `labels_` comes from a logistic regression trained on these groups and the answers.
+
+    Groups are those that the hints confirm. While there are fewer than `n_clusters`, k-means groups of rows
+    without answers stand for the others.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        The number of groups. If None it is unknown: start groups are :math:`1.5 \sqrt{n}`.
+    error_rate : float or "learn", default="learn"
+        The proportion of wrong answers, or "learn".
+    learn_metric : bool, default=True
+        Whether the space bends.
+    random_state : int, optional
+        Seed of the k-means groups at the start.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The group of each row.
+    groups_ : FittedGroups
+        The groups, with probabilities and means.
+
+    Examples
+    --------
+    >>> from likewise import Supervision
+    >>> from likewise.active import GroupClustering
+    >>> X = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9], [-1.0, 0.1], [-0.9, 0.0]]
+    >>> hints = Supervision.from_links(6, must=[(0, 1), (2, 3)], cannot=[(0, 2)])
+    >>> len(set(GroupClustering(3, random_state=0).fit(X, supervision=hints).labels_.tolist()))
+    3
+    """
+
+    supported_hints = frozenset({"links", "labels"})
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        error_rate: float | str = "learn",
+        learn_metric: bool = True,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.error_rate = error_rate
+        self.learn_metric = learn_metric
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, supervision: Supervision | None = None) -> GroupClustering:
+        """Find the groups of rows from links and labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : None
+            Ignored.
+        supervision : Supervision, optional
+            Links and labels.
+
+        Returns
+        -------
+        GroupClustering
+            The fitted estimator.
+        """
+        rows = np.asarray(X, dtype=np.float64)
+        hints = Supervision.empty(len(rows)) if supervision is None else supervision
+        around = Surroundings.from_data(rows, int(self.random_state or 0))
+        return self.fit_replies(AnswerLog(around, list_relations_of_hints(hints)), ())
+
+    def fit_replies(
+        self, log: AnswerLog, replies: tuple[Any, ...], source: GroupClustering | None = None
+    ) -> GroupClustering:
+        """Find the groups from replies.
+
+        Parameters
+        ----------
+        log : AnswerLog
+            What is known about the rows, with the hints given before the interview.
+        replies : tuple of Reply
+            The replies.
+        source : GroupClustering, optional
+            An estimator fitted to fewer replies, whose space and error rate are used again.
+
+        Returns
+        -------
+        GroupClustering
+            The fitted estimator.
+        """
+        before = None if source is None else source.groups_
+        cautious = before is not None and before.is_cautious
+        if self.error_rate != "learn":
+            cautious = float(self.error_rate) >= _CAUTIOUS_RATE
+        self.log_, answers = log, log.cut(replies, cautious)
+        self.groups_: FittedGroups | None = None
+        settings: dict[str, Any] = {
+            "source": before,
+            "error_rate": self.error_rate,
+            "bends": self.learn_metric,
+        }
+        if answers.n_groups:
+            self.groups_ = fit_groups(log.around, answers, **settings)
+            if self.groups_.is_cautious and not cautious:
+                answers = log.cut(replies, cautious=True)
+                if answers.undecided:
+                    self.groups_ = fit_groups(log.around, answers, **settings)
+        found = self.groups_
+        rates = (_FIRST_RATE,) * 3 if found is None else (found.rate, *found.rate_interval)
+        self.error_rate_ = GroupErrorRate(*rates)
+        return self
+
+    @cached_property
+    def labels_(self) -> npt.NDArray[np.int64]:
+        """The group of each row; computed when it is first read."""
+        around, found = self.log_.around, self.groups_
+        n = len(around.rows)
+        n_start = self.n_clusters or max(2, round(1.5 * n**0.5))
+        labels = None
+        if found is None or self.n_clusters is None or found.n_groups < self.n_clusters:
+            start = self.log_.get_start(
+                n_start, lambda k: _find_start_groups(around, min(k, n), int(self.random_state or 0))
+            )
+            labels = start if found is None else _add_start_groups(around, found, start, self.n_clusters)
+        if labels is None:
+            assert found is not None
+            labels = _train_on_itself(around, found)
+        return np.unique(labels, return_inverse=True)[1].astype(np.int64)

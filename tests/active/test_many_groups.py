@@ -1,0 +1,348 @@
+"""Placements, looks at groups and questions about two groups, for many groups or an unknown number."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from likewise import Supervision
+from likewise.active import Answer, GroupQuestions, Interview, Pool, Question, Reply, simulate
+from likewise.active._group_answers import AnswerLog, Surroundings, scale_rows
+from likewise.active._group_model import GroupClustering, fit_groups
+from likewise.oracles import LabelOracle, make_oracle
+
+
+def make_groups(n_groups=12, n_rows=10, spread=0.35, seed=0, n_features=16):
+    """Return unit rows around random directions, and the group of each."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(n_groups), n_rows)
+    X = rng.normal(size=(n_groups, n_features))[y] + spread * rng.normal(size=(len(y), n_features))
+    order = rng.permutation(len(y))
+    return (X / np.linalg.norm(X, axis=1, keepdims=True))[order], y[order]
+
+
+def answer(interview, y, n, **tell):
+    oracle = LabelOracle(y)
+    for _ in range(n):
+        question = interview.ask()
+        if question is None:
+            break
+        interview.tell(question, oracle.answer(question), **tell)
+    return interview
+
+
+@pytest.fixture(scope="module")
+def groups():
+    return make_groups()
+
+
+@pytest.fixture(scope="module")
+def around(groups):
+    return Surroundings.from_data(groups[0], 0)
+
+
+# ---------------------------------------------------------------------- what answers say
+
+
+def test_a_placement_states_one_group_and_a_look_states_each_tile(around):
+    replies = (
+        Reply(Question.placement(5, [1]), "NEW"),
+        Reply(Question.placement(7, [1, 5]), 5),
+        Reply(Question.members(1, [8, 9]), [9]),
+    )
+    found = AnswerLog(around).cut(replies)
+    assert found.references.tolist() == [1, 5]
+    assert found.group_of.tolist() == [0, 1]
+    said = list(zip(found.rows.tolist(), found.refs.tolist(), found.signs.tolist(), strict=True))
+    assert said == [(7, 1, 1), (8, 0, 1), (9, 0, -1)]
+    assert found.choices.tolist() == [2, 1, 1]  # wrong: the other group or NEW; a tile has one other answer
+    assert [found.get_group(row) for row in (7, 8, 9)] == [1, 0, -1]
+    assert found.find_refused(9, cautious=False) == {0}
+    assert found.find_refused(9, cautious=True) == set()
+
+
+def test_a_cut_of_the_log_is_the_log_of_the_first_replies(around):
+    replies = (
+        Reply(Question.placement(5, [1]), "NEW"),
+        Reply(Question.placement(5, [9]), 9),
+        Reply(Question.members(1, [2, 3]), "SAME"),
+    )
+    log = AnswerLog(around)
+    log.cut(replies)
+    for n in range(4):
+        found, fresh = log.cut(replies[:n]), AnswerLog(around).cut(replies[:n])
+        assert found.references.tolist() == fresh.references.tolist()
+        assert found.group_of.tolist() == fresh.group_of.tolist()
+        assert found.placed.tolist() == fresh.placed.tolist()
+        assert found.paged == fresh.paged
+    assert log.cut(replies[1:]).references.tolist() == [9, 1]  # other replies: read anew
+
+
+def test_references_that_belong_together_are_one_group(around):
+    replies = (
+        Reply(Question.members(1, [2]), "SAME"),
+        Reply(Question.members(5, [6]), "SAME"),
+        Reply(Question.placement(9, [1, 5]), [1, 5]),  # the person sees that both are the same
+    )
+    assert AnswerLog(around).cut(replies).n_groups == 1
+    assert AnswerLog(around).cut((*replies, Reply(Question.groups(1, 5), "DIFFERENT"))).n_groups == 2
+
+
+def test_if_answers_may_be_wrong_two_join_groups_of_several_rows(around):
+    grown = (
+        Reply(Question.members(1, [2]), "SAME"),
+        Reply(Question.members(5, [6]), "SAME"),
+    )
+    once = (*grown, Reply(Question.placement(5, [1]), 1))
+    twice = (*once, Reply(Question.groups(1, 5), "SAME"))
+    log = AnswerLog(around)
+    assert log.cut(once).n_groups == 1
+    assert (log.cut(once, cautious=True).n_groups, log.cut(once, cautious=True).undecided) == (2, ((0, 1),))
+    assert (log.cut(twice, cautious=True).n_groups, log.cut(twice, cautious=True).undecided) == (1, ())
+
+
+def test_equal_names_are_one_group(around):
+    names = {4: "owl", 7: "wren", 2: "owl"}
+    found = AnswerLog(around).cut(tuple(Reply(Question.label(row), name) for row, name in names.items()))
+    assert found.references.tolist() == [4, 7]
+    assert found.get_group(2) == 0
+    assert found.votes.tolist() == [[0, 1, -1]]
+
+
+def test_rows_that_have_length_one_are_not_scaled():
+    X = np.array([[1.0, 0.0], [0.6, 0.8]])
+    assert np.allclose(scale_rows(X), X)
+    assert np.allclose(np.linalg.norm(scale_rows(10 * X + 3), axis=1), 1.0)
+
+
+# ---------------------------------------------------------------------- the model
+
+
+def test_the_model_uses_links_and_labels(groups):
+    X, y = groups
+    rows = np.flatnonzero(y < 3)[:9]
+    hints = Supervision.from_labels([f"g{y[i]}" if i in rows else None for i in range(len(y))])
+    labels = GroupClustering(12, random_state=0).fit(X, supervision=hints).labels_
+    assert len(set(labels.tolist())) == 12
+    assert all((labels[i] == labels[j]) == (y[i] == y[j]) for i in rows for j in rows)
+
+
+def test_a_cannot_link_between_rows_without_groups_separates_them():
+    X = np.array([[1.0, 0.0], [0.99, 0.1], [0.0, 1.0], [0.1, 0.99], [0.8, 0.6], [0.8, 0.6]])
+    hints = Supervision.from_links(6, must=[(0, 1), (2, 3)], cannot=[(4, 5), (0, 2)])
+    model = GroupClustering(2).fit(X, supervision=hints)
+    assert model.labels_[4] != model.labels_[5]
+    assert model.groups_.proba[[4, 5]].argmax(axis=1).tolist() in ([0, 1], [1, 0])
+
+
+def test_the_space_bends_only_if_held_out_answers_are_predicted_better():
+    """One noisy direction hides the groups; a bent space shrinks it. Without structure nothing is gained."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(6), 30)
+    X = 0.9 * np.eye(6)[y] @ rng.normal(size=(6, 12)) + 0.4 * rng.normal(size=(180, 12))
+    X += np.outer(rng.normal(size=180), 6 * np.eye(12)[0])
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    interview = answer(Interview(X, strategy="groups", n_clusters=6), y, 100)
+    assert interview.model_.groups_.bend is not None
+    log, replies = interview._answer_log, interview.replies
+    bent = fit_groups(log.around, log.cut(replies)).proba.argmax(axis=1)
+    flat = fit_groups(log.around, log.cut(replies), bends=False).proba.argmax(axis=1)
+    assert adjusted_rand_score(y, bent) > adjusted_rand_score(y, flat)
+
+
+# ---------------------------------------------------------------------- interviews
+
+
+@pytest.mark.parametrize("n_clusters", [None, 12])
+def test_few_answers_find_the_groups(groups, n_clusters):
+    X, y = groups
+    interview = answer(Interview(X, strategy="groups", n_clusters=n_clusters), y, 60)
+    assert len(set(interview.labels_.tolist())) == 12
+    assert adjusted_rand_score(y, interview.labels_) > 0.95
+    kinds = {reply.question.kind for reply in interview.replies}
+    assert "placement" in kinds
+    assert all(len(reply.question.rows) <= 8 for reply in interview.replies)
+
+
+def test_all_questions_about_groups_end_in_the_truth():
+    X, y = make_groups(n_groups=5, n_rows=6, spread=1.2)
+    interview = answer(Interview(X, strategy="groups"), y, 500)
+    assert interview.finished
+    assert adjusted_rand_score(y, interview.labels_) == 1.0
+    assert not interview.contradictions
+
+
+def test_the_state_is_a_function_of_the_history(groups, tmp_path):
+    X, y = groups
+    interview = answer(Interview(X, strategy="groups"), y, 45)
+    asked = interview.ask()
+    assert interview.labels_ is not None
+    assert interview.ask() == asked  # reading the partition changes nothing
+    interview.tell(asked, "UNSURE")
+    interview.undo()
+    assert interview.ask() == asked
+    fresh = Interview(X, strategy="groups")
+    fresh.replace(interview.replies)
+    assert fresh.ask() == asked
+    interview.save(tmp_path / "groups.json")
+    loaded = Interview.load(tmp_path / "groups.json", X)
+    assert loaded.ask() == asked
+    assert loaded.labels_.tolist() == interview.labels_.tolist()
+
+
+def test_the_order_of_the_rows_does_not_matter(groups):
+    X, y = groups
+    order = np.random.default_rng(3).permutation(len(y))
+    one, other = Interview(X, strategy="groups"), Interview(X[order], strategy="groups")
+    for _ in range(25):
+        question, same = one.ask(), other.ask()
+        assert question.kind == same.kind
+        assert question.rows == tuple(order[list(same.rows)])
+        one.tell(question, LabelOracle(y).answer(question))
+        other.tell(same, LabelOracle(y[order]).answer(same))
+
+
+def test_several_questions_at_once_differ_and_leave_out_pending_ones(groups):
+    X, y = groups
+    interview = answer(Interview(X, strategy="groups"), y, 20)
+    several = interview.ask(4)
+    assert len({question.key for question in several}) == 4
+    rows = [question.rows[0] for question in several if question.kind == "placement"]
+    assert len(set(rows)) == len(rows)
+    others = interview.ask(2, exclude=several)
+    assert not {question.key for question in others} & {question.key for question in several}
+
+
+def test_a_row_that_somebody_is_unsure_about_is_not_placed_again(groups):
+    X, y = groups
+    interview = answer(Interview(X, strategy="groups"), y, 15)
+    question = interview.ask()
+    interview.tell(question, "UNSURE")
+    for _ in range(15):
+        asked = interview.ask()
+        assert asked.kind == "members" or asked.rows[0] != question.rows[0]
+        interview.tell(asked, LabelOracle(y).answer(asked))
+
+
+def test_groups_are_shown_with_typical_rows_and_names(groups):
+    X, y = groups
+    interview = answer(Interview(X, strategy="groups"), y, 40)
+    reference = interview.model_.groups_.answers.references[0]
+    interview.tell(Question.label(int(reference)), "owl")
+    oracle = LabelOracle(y)
+    for _ in range(40):
+        question = interview.ask()
+        assert len(question.examples) == len(question.references)
+        for shown, row in zip(question.examples, question.references, strict=True):
+            assert shown[0] == row
+            assert {y[each] for each in shown} == {y[row]}
+        assert question.reason
+        if reference in question.references:
+            assert question.names[question.references.index(reference)] == "owl"
+            break
+        interview.tell(question, oracle.answer(question))
+    else:
+        pytest.fail("the named group was never shown")
+
+
+def test_none_of_these_opens_a_group(groups):
+    X, _ = groups
+    interview = Interview(X, strategy="groups")
+    for n in range(1, 6):
+        interview.tell(interview.ask(), Answer.NEW)
+        assert interview.model_.groups_.n_groups == n + 1
+
+
+def test_hints_given_before_are_used(groups):
+    X, y = groups
+    first = [int(np.flatnonzero(y == g)[0]) for g in range(4)]
+    second = [int(np.flatnonzero(y == g)[1]) for g in range(4)]
+    hints = Supervision.from_links(
+        len(y), must=list(zip(first, second, strict=True)), cannot=[(first[0], row) for row in first[1:]]
+    )
+    interview = Interview(X, strategy="groups", supervision=hints)
+    assert interview.model_.groups_.n_groups == 4
+    assert set(interview.ask().references) <= set(first)
+
+
+def test_pairs_that_a_person_answers_count_too(groups):
+    X, y = groups
+    interview = Interview(X, strategy="groups")
+    i, j = np.flatnonzero(y == 0)[:2].tolist()
+    interview.tell(Question.pair(i, j), "SAME")
+    k = int(np.flatnonzero(y == 1)[0])
+    interview.tell(Question.pair(i, k), "DIFFERENT")
+    assert interview.model_.groups_.confirmed[j] == interview.model_.groups_.confirmed[i] == 0
+    assert interview.labels_[i] == interview.labels_[j]
+
+
+def test_wrong_answers_are_noticed_and_most_of_the_gain_is_kept():
+    X, y = make_groups(n_groups=15, n_rows=20, spread=0.6, seed=1)
+    true = answer(Interview(X, strategy="groups"), y, 200)
+    wrong = Interview(X, strategy="groups")
+    simulate(wrong, make_oracle("uniform", y, rate=0.15, random_state=0), 200, y_true=y, every=200)
+    assert true.error_rate.mean <= 0.02
+    assert 0.07 <= wrong.error_rate.mean <= 0.25
+    start, end = (adjusted_rand_score(y, it.labels_) for it in (Interview(X, strategy="groups"), true))
+    assert adjusted_rand_score(y, wrong.labels_) - start > 0.6 * (end - start)
+
+
+def test_seconds_decide_between_kinds(groups):
+    """If a look takes an hour, none is asked."""
+    X, y = groups
+    interview = Interview(X, strategy="groups")
+    for n in range(12):
+        interview.tell(Question.members(n, [n + 1]), "UNSURE", seconds=3600)
+    answer(interview, y, 40)
+    asked = [reply.question.kind for reply in interview.replies[12:]]
+    assert "members" not in asked or asked.count("members") < sum(
+        reply.question.kind == "members" for reply in answer(Interview(X, strategy="groups"), y, 40).replies
+    )
+
+
+def test_a_pool_of_the_rows_is_asked_about():
+    X, y = make_groups(n_groups=6, n_rows=60, spread=0.3)
+    interview = answer(Interview(X, strategy="groups", pool=Pool(200)), y, 20)
+    assert len(interview.labels_) == len(y)
+    assert adjusted_rand_score(y, interview.labels_) > 0.8
+
+
+def test_progress_is_estimated(groups):
+    X, y = groups
+    seen = answer(Interview(X, strategy="groups"), y, 40).progress()
+    assert seen.accuracy is not None
+    assert seen.accuracy > 0.8
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+def test_rows_that_are_all_alike_can_be_asked_about():
+    interview = Interview(np.ones((6, 3)), strategy="groups")
+    answer(interview, np.zeros(6), 20)
+    assert interview.finished
+    assert set(interview.labels_.tolist()) == {0}
+
+
+def test_one_group_and_two_rows():
+    interview = answer(Interview([[0.0, 1.0], [1.0, 0.0]], strategy="groups"), [0, 0], 5)
+    assert interview.finished
+    assert interview.labels_.tolist() == [0, 0]
+
+
+def test_more_groups_than_rows_are_refused():
+    with pytest.raises(ValueError, match="only 3 rows"):
+        Interview(np.eye(3), strategy="groups", n_clusters=4)
+
+
+def test_another_model_is_refused(groups):
+    from likewise import MPCKMeans
+
+    interview = Interview(groups[0], strategy="groups", model=MPCKMeans(12))
+    with pytest.raises(ValueError, match="Leave the model out"):
+        interview.ask()
+
+
+@pytest.mark.parametrize(("name", "value"), [("n_tiles", 0), ("n_tiles", 12), ("n_groups", 8)])
+def test_sizes_of_questions_are_checked(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be an integer from 1 to"):
+        GroupQuestions(**{name: value})
