@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from likewise import Supervision
+from likewise import PCKMeans, Supervision
 from likewise.active import Answer, GroupQuestions, Interview, Pool, Question, Reply, simulate
 from likewise.active._group_answers import AnswerLog, Surroundings, scale_rows
 from likewise.active._group_model import GroupClustering, fit_groups
@@ -346,3 +346,10 @@ def test_another_model_is_refused(groups):
 def test_sizes_of_questions_are_checked(name, value):
     with pytest.raises(ValueError, match=f"{name} must be an integer from 1 to"):
         GroupQuestions(**{name: value})
+
+
+@pytest.mark.parametrize(("n_clusters", "name"), [(30, "regions"), (31, "groups"), (None, "groups")])
+def test_many_clusters_are_asked_about_as_groups(n_clusters, name):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    assert Interview(X, n_clusters=n_clusters).strategy.name == name
+    assert Interview(X, model=PCKMeans(n_clusters or 31)).strategy.name == "node-local"

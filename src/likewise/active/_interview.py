@@ -102,9 +102,9 @@ class Interview:
         :class:`~likewise.active.GroupClustering` with the strategy "groups".
     strategy : Strategy or str, optional
         The strategy that selects the questions, or its name, such as "npu". A name also sets the model that
-        the strategy needs, unless `model` is given. By default ``UncertainRegions()`` with the default model,
-        ``NodeUncertainty("local")`` with another model, and ``GroupQuestions()`` if the number of clusters is
-        unknown. ``GroupQuestions()`` is also the better choice for more than about ten clusters.
+        the strategy needs, unless `model` is given. By default ``NodeUncertainty("local")`` if `model` is
+        given, ``GroupQuestions()`` if there are more than 30 clusters or their number is unknown, and
+        ``UncertainRegions()`` otherwise.
     n_clusters : int, optional
         The number of clusters. By default `n_clusters` of the model; unknown without a model. Then the rows
         start in an estimated number of groups, which the answers change.
@@ -211,9 +211,7 @@ class Interview:
                 model = make_model(strategy, self.n_clusters)
             strategy = make_strategy(strategy)
         if strategy is None:
-            strategy = make_default_strategy(
-                model is not None or self.n_clusters is not None, model is not None
-            )
+            strategy = make_default_strategy(self.n_clusters, model is not None)
         self.strategy: Strategy = check_strategy(strategy)
         self.model_is_default: bool = model is None
         if model is None and "groups" in self.strategy.needs:
