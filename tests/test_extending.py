@@ -47,7 +47,9 @@ WEIGHTS = "the k-means++ draws depend on how many rows there are, not only on th
 
 @parametrize_with_checks(
     [PenalizedKMeans(n_clusters=3, n_init=2)],
-    expected_failed_checks=lambda _: {"check_sample_weight_equivalence_on_dense_data": WEIGHTS},
+    expected_failed_checks=lambda _: {
+        f"check_sample_weight_equivalence_on_{kind}_data": WEIGHTS for kind in ("dense", "sparse")
+    },
 )
 def test_the_example_estimator_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)

@@ -20,7 +20,6 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.sparse import issparse
 
 T = TypeVar("T")
 B = TypeVar("B")
@@ -600,7 +599,7 @@ def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
         from likewise.backends._files import MappedRows
 
         rows = MappedRows(X, threads=threads)
-    elif issparse(X):
+    elif hasattr(X, "tocsr"):  # SciPy is imported when it is needed
         from likewise.backends._sparse_rows import SparseRows
 
         rows = SparseRows(X, threads=threads)

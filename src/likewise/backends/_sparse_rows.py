@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from likewise.backends._files import MappedRows
 from likewise.backends._rows import Rows, get_block_rows, split_rows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # Memory for a dense block of sparse rows.
 _BLOCK_BYTES = 1_000_000_000
@@ -17,6 +19,8 @@ _BLOCK_BYTES = 1_000_000_000
 
 def standardize_csr(X: Any) -> csr_array:
     """Return sparse rows without explicit zeros, with sorted and unique column numbers, int32 if they fit."""
+    from scipy.sparse import csr_array
+
     found = csr_array(X, copy=True)
     found.sum_duplicates()
     found.eliminate_zeros()
