@@ -152,14 +152,20 @@ class ComponentCentroids:
         return cls(rows if names is None else names[rows], place, centroids, mass)
 
     def find_medoids(self, X: np.ndarray) -> np.ndarray:
-        """Return the row of each component that is nearest to its centroid; `rows` must be rows of X."""
+        """Return the row of each component that is nearest to its centroid; `rows` must be rows of X.
+
+        Of rows that are equally near, such as those of a pair, the first is taken: rounding must not decide.
+        """
         own = self.centroids[self.place]
         if issparse(X):
             rows = X[self.rows]
             away = row_norms(rows, squared=True) - 2.0 * rows.multiply(own).sum(axis=1)
+            away += row_norms(self.centroids, squared=True)[self.place]
         else:
             away = row_norms(X[self.rows] - own, squared=True)
-        order = np.lexsort((away, self.place))
+        least = np.full(len(self.mass), np.inf)
+        np.minimum.at(least, self.place, away)
+        order = np.lexsort((away > 1.001 * least[self.place], self.place))
         return self.rows[order[np.searchsorted(self.place[order], np.arange(len(self.mass)))]]
 
     def move_to_centroids(self, rows: np.ndarray, X: np.ndarray) -> np.ndarray:

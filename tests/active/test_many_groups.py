@@ -8,6 +8,8 @@ from likewise import PCKMeans, Supervision
 from likewise.active import Answer, GroupQuestions, Interview, Pool, Question, Reply, simulate
 from likewise.active._group_answers import AnswerLog, Surroundings, scale_rows
 from likewise.active._group_model import GroupClustering, fit_groups
+from likewise.active.strategies._group_questions import _GroupAsker
+from likewise.exceptions import SupervisionError
 from likewise.oracles import LabelOracle, make_oracle
 
 
@@ -353,3 +355,103 @@ def test_many_clusters_are_asked_about_as_groups(n_clusters, name):
     X = np.random.default_rng(0).normal(size=(40, 3))
     assert Interview(X, n_clusters=n_clusters).strategy.name == name
     assert Interview(X, model=PCKMeans(n_clusters or 31)).strategy.name == "node-local"
+
+
+def test_every_undo_leads_back_to_the_question_before():
+    X, y = make_groups()
+    interview, oracle, asked = Interview(X), LabelOracle(y), []
+    for _ in range(30):
+        asked.append(interview.ask())
+        interview.tell(asked[-1], oracle.answer(asked[-1]))
+        interview.undo()
+        assert interview.ask().key == asked[-1].key
+        interview.tell(asked[-1], oracle.answer(asked[-1]))
+    while asked:
+        interview.undo()
+        assert interview.ask().key == asked.pop().key
+
+
+@pytest.mark.parametrize("skips", [False, True])
+def test_the_interview_goes_on_after_an_unsure_or_skipped_first_question(skips):
+    X, _ = make_groups()
+    interview = Interview(X)
+    for _ in range(3):
+        question = interview.ask()
+        if skips:
+            interview.skip(question)
+        else:
+            interview.tell(question, Answer.UNSURE)
+        assert interview.ask() is not None
+        assert interview.ask().key != question.key
+
+
+def count_groups(model):
+    return model.groups_.n_groups
+
+
+def test_chains_of_must_links_and_piles_are_one_group():
+    X, _ = make_groups()
+    for must in ([(0, 1), (1, 2)], [(0, 1), (2, 3), (1, 2)], [(0, 1), (2, 3), (3, 1)]):
+        hints = Supervision.from_links(len(X), must=must)
+        model = GroupClustering(12, random_state=0).fit(X, supervision=hints)
+        rows = sorted({row for link in must for row in link})
+        assert count_groups(model) == 1
+        assert len(set(model.labels_[rows].tolist())) == 1
+    interview = Interview(X)
+    interview.tell(Question.piles([0, 1, 2, 3]), [[0, 1, 2], [3]])
+    assert len(set(interview.labels_[[0, 1, 2]].tolist())) == 1
+    assert interview.labels_[3] != interview.labels_[0]
+
+
+def test_cannot_links_and_single_labels_are_used_without_other_hints():
+    X, y = make_groups(n_groups=3, n_rows=20)
+    i, j = np.flatnonzero(y == 0)[:2].tolist()
+    hints = Supervision.from_links(len(X), cannot=[(i, j)])
+    labels = GroupClustering(3, random_state=0).fit(X, supervision=hints).labels_
+    assert labels[i] != labels[j]
+    names = [None] * len(X)
+    names[i], names[j] = "a", "b"
+    labels = GroupClustering(3, random_state=0).fit(X, supervision=Supervision.from_labels(names)).labels_
+    assert labels[i] != labels[j]
+
+
+def test_a_name_among_the_hints_is_the_group_of_that_name():
+    X, y = make_groups(n_groups=3, n_rows=10)
+    first, other = np.flatnonzero(y == 0)[0], np.flatnonzero(y == 1)[0]
+    names = [None] * len(X)
+    names[first] = "a"
+    interview = Interview(X, supervision=Supervision.from_labels(names))
+    interview.tell(Question.label(int(other)), "a")
+    assert interview.labels_[first] == interview.labels_[other]
+
+
+def test_a_second_fit_forgets_the_labels_of_the_first():
+    X, _ = make_groups()
+    model = GroupClustering(12, random_state=0)
+    assert len(model.fit(X).labels_) == len(X)
+    assert len(model.fit(X[:40]).labels_) == 40
+
+
+def test_hints_for_other_rows_or_of_other_kinds_are_refused():
+    X, _ = make_groups()
+    with pytest.raises(SupervisionError, match="hints for the 120 rows"):
+        GroupClustering(12).fit(X, supervision=Supervision.from_links(3, must=[(0, 1)]))
+    bags = Supervision.from_bags([0] * 60 + [1] * 60, {0: ["a"], 1: ["b"]})
+    with pytest.raises(SupervisionError, match="does not use bags"):
+        GroupClustering(12).fit(X, supervision=bags)
+
+
+def test_a_skipped_placement_leaves_its_groups_in_later_questions():
+    X, y = make_groups()
+    interview = answer(Interview(X), y, 20)
+    question = interview.ask()
+    while question.kind != "placement":
+        interview.tell(question, LabelOracle(y).answer(question))
+        question = interview.ask()
+    interview.skip(question)
+    state = interview._make_state(frozenset())
+    model = state.model
+    answers = model.log_.cut(state.replies)
+    asker = _GroupAsker(interview.strategy, state, model.groups_, model.log_, answers)
+    assert question.rows[0] in asker.blocked
+    assert not set(question.rows[1:]) & asker.blocked

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from likewise.active._answers import Answer, Named
 from likewise.backends.neighbors import find_near_rows
+from likewise.exceptions import SupervisionError
 from likewise.supervision import Supervision
 
 FloatArray = npt.NDArray[np.float32]
@@ -163,14 +165,16 @@ _COLUMNS = {
 class AnswerLog:
     """A fold of replies into evidence about groups. It only grows; `cut` returns what a prefix says."""
 
-    def __init__(self, around: Surroundings, given: Sequence[Relation] = ()) -> None:
-        self.around, self._given = around, tuple(given)
+    def __init__(
+        self, around: Surroundings, given: Sequence[Relation] = (), names: Sequence[tuple[int, str]] = ()
+    ) -> None:
+        self.around, self._given, self._given_names = around, tuple(given), tuple(names)
         self._starts: dict[int, IntArray] = {}
         self._start()
 
     def branch(self) -> AnswerLog:
         """Return a log about the same rows with the same hints, without replies."""
-        other = AnswerLog(self.around, self._given)
+        other = AnswerLog(self.around, self._given, self._given_names)
         other._starts = self._starts
         return other
 
@@ -189,12 +193,15 @@ class AnswerLog:
         }
         self._ends = [dict.fromkeys(_COLUMNS, 0)]
         self._index: dict[int, int] = {}
+        self._first_ref: dict[int, int] = {}  # of each row that an answer put into a group
         self._sums: list[FloatArray] = []
         self._paged_after = [(0, -1)]
         self._names: dict[str, int] = {}
         self._last_roots: Any = None
         self._page, self._paged = 0, -1
         self._forget()
+        for row, name in self._given_names:
+            self._add_name(row, name, _CERTAIN)
         self._add_relations(self._given, _CERTAIN)
         self._ends[0] = {name: column.n for name, column in self._columns.items()}
 
@@ -268,16 +275,30 @@ class AnswerLog:
         if own is None:
             self._columns["evidence"].append(row, ref, sign, choices)
             if sign > 0:
+                self._first_ref.setdefault(row, ref)
                 self._sums[ref] += self.around.smooth[row]
                 self._means = None
-        elif own != ref:
-            self._columns["votes"].append(own, ref, sign)
-            self._forget()
+        else:
+            self._vote(own, ref, sign, choices)
+
+    def _vote(self, first: int, second: int, sign: int, choices: int = 1) -> None:
+        """Record that two references are in one group, or not. A hint counts twice."""
+        for _ in range(2 if choices == _CERTAIN else 1):
+            if first != second:
+                self._columns["votes"].append(first, second, sign)
+                self._forget()
 
     def compute_means(self, answers: GroupAnswers) -> FloatArray:
-        """Return the mean of the confirmed rows of each group, after all replies."""
+        """Return the mean of the confirmed rows of each group."""
         means = np.zeros((answers.n_groups, self.around.rows.shape[1]), dtype=np.float32)
-        np.add.at(means, answers.group_of, np.array(self._sums))
+        if len(self._replies) == answers.n_answers:
+            np.add.at(means, answers.group_of, np.array(self._sums))
+        else:  # after an undo
+            members = answers.signs > 0
+            np.add.at(means, answers.group_of, self.around.smooth[answers.references])
+            np.add.at(
+                means, answers.group_of[answers.refs[members]], self.around.smooth[answers.rows[members]]
+            )
         return scale_lengths(means)
 
     def _find_means(self) -> tuple[IntArray, FloatArray]:
@@ -294,8 +315,8 @@ class AnswerLog:
     def _add(self, reply: Any) -> None:
         kind, rows, answer = reply.question.kind, reply.question.rows, reply.answer
         paged, self._page, self._paged = (self._page, self._paged), 0, -1
-        if str(answer) == "UNSURE":
-            for row in rows[:1] if kind == "placement" else rows[1:]:
+        if answer is Answer.UNSURE:
+            for row in {"placement": rows[:1], "label": rows, "members": rows[1:]}.get(kind, ()):
                 self._columns["unsure"].append(row)
         elif kind == "placement":
             self._add_placement(rows[0], rows[1:], answer, paged)
@@ -310,21 +331,29 @@ class AnswerLog:
 
     def _add_relations(self, relations: Sequence[Relation], choices: int = 1) -> None:
         for i, j, together in relations:
-            if i in self._index or j in self._index:
-                ref, row = (i, j) if i in self._index else (j, i)
-                self._state(row, self._index[ref], 1 if together else -1, choices)
-            elif together:
-                self._state(j, self._add_reference(i), 1, choices)
+            # A reference speaks for its group, or else a row that was put into one.
+            speaks_first = i in self._index or (j not in self._index and i in self._first_ref)
+            row, other = (j, i) if speaks_first else (i, j)
+            ref, own = (self._index.get(r, self._first_ref.get(r)) for r in (other, row))
+            sign = 1 if together else -1
+            if ref is None and together:
+                self._state(j, self._add_reference(i), sign, choices)
+            elif ref is None:
+                self._columns["links"].append(i, j, sign)
+            elif together and own is not None and own != ref:
+                self._vote(own, ref, sign, choices)
             else:
-                self._columns["links"].append(i, j, -1)
+                self._state(row, ref, sign, choices)
 
-    def _add_name(self, row: int, name: str) -> None:
+    def _add_name(self, row: int, name: str, choices: int = 1) -> None:
         """Record a name: the first row with it stands for the group of that name."""
         if name in self._names:
-            self._add_relations([(row, self._names[name], True)] if self._names[name] != row else [])
+            first = self._names[name]
+            self._add_relations([(first, row, True)] if first != row else [], choices)
             return
         self._add_reference(row)
-        self._add_relations([(row, other, False) for other in self._names.values() if other != row])
+        others = [(row, other, False) for other in self._names.values() if other != row]
+        self._add_relations(others, choices)
         self._names[name] = row
 
     def _add_members(self, reference: int, rows: Sequence[int], tapped: set[int]) -> None:
@@ -340,7 +369,7 @@ class AnswerLog:
 
     def _add_placement(self, row: int, shown: Sequence[int], answer: Any, paged: tuple[int, int]) -> None:
         refs = [self._add_reference(r) for r in shown]
-        new = str(answer) == "NEW"
+        new = answer is Answer.NEW
         if row in self._index:
             page = paged[0] + 1 if paged[1] == row else 0
             self._columns["again"].append(len(self._ends) - 1, self._index[row], not new, page)
@@ -359,8 +388,7 @@ class AnswerLog:
             first, *others = (self._index[r] for r in answer.references)
             self._state(row, first, 1, len(shown))
             for other in others:  # a group was shown twice
-                self._columns["votes"].append(first, other, 1)
-                self._forget()
+                self._vote(first, other, 1)
 
 
 def find_roots(
@@ -387,8 +415,8 @@ def find_roots(
 
 
 def list_relations_of_hints(hints: Supervision) -> list[Relation]:
-    """Return what hints state about pairs of rows; a group of rows is linked to its first row."""
-    links = hints.select_kinds(*(hints.kinds & {"links", "triplets", "labels"})).to_links()
+    """Return what links and triplets state about pairs of rows; a group is linked to its first row."""
+    links = hints.select_kinds(*(hints.kinds & {"links", "triplets"})).to_links()
     must = [(int(i), int(j), True) for i, j in links.must.tolist()]
     for group in links.must_groups:
         first, *others = map(int, group)
@@ -398,3 +426,17 @@ def list_relations_of_hints(hints: Supervision) -> list[Relation]:
         rows = list(map(int, group))
         cannot += [(i, j, False) for at, i in enumerate(rows) for j in rows[:at]]
     return must + cannot
+
+
+def list_names_of_hints(hints: Supervision) -> list[tuple[int, str]]:
+    """Return the labelled rows, each with the name of its class."""
+    if "labels" not in hints.kinds:
+        return []
+    names = []
+    for number, label in enumerate(hints.classes):
+        try:
+            names.append(Named(str(label)).name)
+        except SupervisionError:  # it cannot be a name, so no answer can contain it
+            names.append(f"\0{number}")
+    rows = np.flatnonzero(hints.label_codes >= 0)
+    return [(int(row), names[int(hints.label_codes[row])]) for row in rows]

@@ -1,4 +1,4 @@
-"""Groups from answers: a mixture on the sphere, in a space that bends with the answers."""
+"""Groups from answers: a mixture on the sphere with a learned linear metric."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import check_array
 
 from likewise.active._group_answers import (
     AnswerLog,
@@ -21,9 +22,11 @@ from likewise.active._group_answers import (
     GroupAnswers,
     IntArray,
     Surroundings,
+    list_names_of_hints,
     list_relations_of_hints,
     scale_lengths,
 )
+from likewise.exceptions import SupervisionError
 from likewise.supervision import Supervision
 
 _SHARPNESS = 20.0  # log-odds of a group per unit of cosine
@@ -224,9 +227,11 @@ def _compute_doubt(
     shift = fits.max(axis=1, keepdims=True)
     prior = np.exp(fits - shift)
     prior *= ((1 - p_new) / prior.sum(axis=1))[:, None]
-    joint = prior * np.exp(E[rows])
+    evidence = E[rows]
+    peak = np.maximum(evidence.max(axis=1, initial=0.0), 0.0)
+    joint = prior * np.exp(evidence - peak[:, None])
     mine = joint[np.arange(len(rows)), own]
-    return np.asarray(1 - mine / np.maximum(joint.sum(axis=1) + p_new, 1e-12))
+    return np.asarray(1 - mine / np.maximum(joint.sum(axis=1) + p_new * np.exp(-peak), 1e-12))
 
 
 def _learn_rate(
@@ -359,13 +364,29 @@ def _add_start_groups(
         return None
     centers = np.vstack([fitted.raw_means, [rows[start == g].mean(axis=0) for g in free]]).astype(np.float32)
     for _ in range(5):
-        scores = rows @ scale_lengths(centers).T
-        scores[:, :G] += fitted.evidence / _SHARPNESS
-        labels = scores.argmax(axis=1)
+        scores = _SHARPNESS * (rows @ scale_lengths(centers).T)
+        scores[:, :G] += fitted.evidence
+        labels = _separate(scores, fitted.answers.links).argmax(axis=1)
         labels[sure] = fitted.confirmed[sure]
-        centers = np.zeros_like(centers)
+        filled = np.bincount(labels, minlength=len(centers)) > 0  # an empty group keeps its centre
+        centers[filled] = 0.0
         np.add.at(centers, labels, rows)
     return np.asarray(labels, dtype=np.int64)
+
+
+def _separate_start_groups(around: Surroundings, start: IntArray, links: IntArray) -> IntArray:
+    """Return the groups before any answer, with rows moved to the next group if a cannot-link requires it."""
+    if not len(links):
+        return start
+    centers = np.zeros((int(start.max()) + 1, around.rows.shape[1]), dtype=np.float32)
+    np.add.at(centers, start, around.rows)
+    centers, labels = scale_lengths(centers), start.copy()
+    for i, j in links[:, :2].tolist():
+        if labels[i] == labels[j] and len(centers) > 1:
+            scores = centers @ around.rows[j]
+            scores[labels[i]] = -np.inf
+            labels[j] = scores.argmax()
+    return labels
 
 
 def _train_on_itself(around: Surroundings, fitted: FittedGroups) -> IntArray:
@@ -385,7 +406,7 @@ def _train_on_itself(around: Surroundings, fitted: FittedGroups) -> IntArray:
 
 
 class GroupClustering(ClusterMixin, BaseEstimator):
-    r"""Many groups from few answers: a mixture on the sphere in a space that bends with the answers (ours).
+    r"""Many groups from few answers: a mixture on the sphere with a learned linear metric (ours).
 
     With unit rows :math:`z_i = x_i W / |x_i W|` and a unit mean :math:`m_g` for each group,
 
@@ -393,9 +414,10 @@ class GroupClustering(ClusterMixin, BaseEstimator):
 
     where :math:`E_{ig}` is the log-odds of the answers about row i and group g at the estimated error rate.
     Means and probabilities alternate (EM); rows without answers have a weight of 0.2, and less if they
-    probably belong to no group so far. :math:`W = S^{-1/4}` whitens half of the scatter S within the groups,
-    which is shrunk by half towards the identity. It is used only if it predicts held-out answers better.
-    `labels_` comes from a logistic regression trained on these groups and the answers.
+    probably belong to no group so far. :math:`W = S^{-1/4}` partially whitens the scatter S within the
+    groups, which is first averaged with a multiple of the identity of equal trace. W is used only if it
+    predicts held-out answers better. Once all groups are known, `labels_` are the predictions of a logistic
+    regression trained on these groups; until then, each row gets the nearest mean.
 
     Groups are those that the hints confirm. While there are fewer than `n_clusters`, k-means groups of rows
     without answers stand for the others.
@@ -428,7 +450,7 @@ class GroupClustering(ClusterMixin, BaseEstimator):
     3
     """
 
-    supported_hints = frozenset({"links", "labels"})
+    supported_hints = frozenset({"links", "labels", "triplets"})
 
     def __init__(
         self,
@@ -460,10 +482,21 @@ class GroupClustering(ClusterMixin, BaseEstimator):
         GroupClustering
             The fitted estimator.
         """
-        rows = np.asarray(X, dtype=np.float64)
+        rows = check_array(X, dtype=[np.float64, np.float32], input_name="X")
         hints = Supervision.empty(len(rows)) if supervision is None else supervision
+        if not isinstance(hints, Supervision) or hints.n_samples != len(rows):
+            raise SupervisionError(
+                f"GroupClustering: supervision must be hints for the {len(rows)} rows, got {hints!r}. Create "
+                "hints with Supervision.from_links(len(X), must=[(0, 3)], cannot=[(1, 7)])."
+            )
+        if unused := hints.kinds - self.supported_hints:
+            raise SupervisionError(
+                f"GroupClustering does not use {' or '.join(sorted(unused))}. Convert them with "
+                "hints.to_links()."
+            )
         around = Surroundings.from_data(rows, int(self.random_state or 0))
-        return self.fit_replies(AnswerLog(around, list_relations_of_hints(hints)), ())
+        log = AnswerLog(around, list_relations_of_hints(hints), list_names_of_hints(hints))
+        return self.fit_replies(log, ())
 
     def fit_replies(
         self, log: AnswerLog, replies: tuple[Any, ...], source: GroupClustering | None = None
@@ -489,6 +522,7 @@ class GroupClustering(ClusterMixin, BaseEstimator):
         if self.error_rate != "learn":
             cautious = float(self.error_rate) >= _CAUTIOUS_RATE
         self.log_, answers = log, log.cut(replies, cautious)
+        self.__dict__.pop("labels_", None)  # of an earlier fit
         self.groups_: FittedGroups | None = None
         settings: dict[str, Any] = {
             "source": before,
@@ -501,7 +535,7 @@ class GroupClustering(ClusterMixin, BaseEstimator):
                 answers = log.cut(replies, cautious=True)
                 if answers.undecided:
                     self.groups_ = fit_groups(log.around, answers, **settings)
-        found = self.groups_
+        self._links, found = answers.links, self.groups_
         rates = (_FIRST_RATE,) * 3 if found is None else (found.rate, *found.rate_interval)
         self.error_rate_ = GroupErrorRate(*rates)
         return self
@@ -517,7 +551,9 @@ class GroupClustering(ClusterMixin, BaseEstimator):
             start = self.log_.get_start(
                 n_start, lambda k: _find_start_groups(around, min(k, n), int(self.random_state or 0))
             )
-            labels = start if found is None else _add_start_groups(around, found, start, self.n_clusters)
+            labels = _separate_start_groups(around, start, self._links)
+            if found is not None:
+                labels = _add_start_groups(around, found, start, self.n_clusters)
         if labels is None:
             assert found is not None
             labels = _train_on_itself(around, found)

@@ -39,7 +39,12 @@ from likewise.active._fitting import (
     check_n_clusters,
     warn_of_too_few_clusters,
 )
-from likewise.active._group_answers import AnswerLog, Surroundings, list_relations_of_hints
+from likewise.active._group_answers import (
+    AnswerLog,
+    Surroundings,
+    list_names_of_hints,
+    list_relations_of_hints,
+)
 from likewise.active._group_model import GroupClustering
 from likewise.active._pool import Pool, check_data
 from likewise.active._pooled_interview import PooledInterview
@@ -822,7 +827,8 @@ class Interview:
         """
         if self._answer_log is None:
             around = Surroundings.from_data(self.X, self.random_state)
-            self._answer_log = AnswerLog(around, list_relations_of_hints(self.given))
+            hints = list_relations_of_hints(self.given), list_names_of_hints(self.given)
+            self._answer_log = AnswerLog(around, *hints)
         model = clone(self.model)
         if model.random_state is None:
             model.random_state = self.random_state % 2**32

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -114,7 +115,7 @@ class GroupQuestions(CheckedStrategy):
             state.replies, cautious=model.groups_ is not None and model.groups_.is_cautious
         )
         if model.groups_ is None or not answers.n_groups:
-            return [q for q in _ask_first(model.log_, n) if state.can_ask(q)][:n]
+            return list(islice((q for q in _ask_first(model.log_) if state.can_ask(q)), n))
         asker = _GroupAsker(self, state, model.groups_, model.log_, answers)
         found: dict[Any, Question] = {}
         while (question := asker.find_best()) is not None:
@@ -125,7 +126,7 @@ class GroupQuestions(CheckedStrategy):
         return list(found.values())
 
 
-def _ask_first(log: AnswerLog, n: int) -> Iterator[Question]:
+def _ask_first(log: AnswerLog) -> Iterator[Question]:
     """Yield placements of central rows in the group of the most central one."""
     around = log.around
     if len(around.rows) < 2:
@@ -136,9 +137,14 @@ def _ask_first(log: AnswerLog, n: int) -> Iterator[Question]:
     value = np.where(away < 0.5 * (1 + around.base), center, center - 2 * around.near.shape[1])
     value[first] = -np.inf
     reason = Reason("{Row} is typical of many {things}.", (first,))
-    for row in np.argsort(-value, kind="stable")[:n].tolist():
+    for row in np.argsort(-value, kind="stable").tolist():
         if row != first:
             yield Question.placement(row, [first], examples=[[first]], reason=reason)
+
+
+def _list_asked_rows(kind: str, rows: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the rows that a question is about, without the references of the groups shown."""
+    return rows[1:] if kind == "members" else rows[:1]
 
 
 def _find_largest(values: npt.NDArray[Any], n: int) -> list[int]:
@@ -211,15 +217,13 @@ class _GroupAsker:
         self.blocked: set[int] = set()
         if len(self.answers.unsure):
             self._leave_out(self.answers.unsure)
-        if len(self.state.asked) > len(self.state.replies):
-            answered = {reply.question.key for reply in self.state.replies}
-            rows = [row for key in self.state.asked - answered for row in key[1]]  # type: ignore[index]
+        pending: Any = self.state.asked - {reply.question.key for reply in self.state.replies}
+        if rows := [row for kind, rows in pending for row in _list_asked_rows(kind, rows)]:
             self._leave_out(np.array(rows, dtype=np.int64))
 
     def block(self, question: Question) -> None:
         """Leave out the rows of a question that will be asked."""
-        rows = question.rows[1:] if question.kind == "members" else question.rows[:1]
-        self._leave_out(np.array(rows, dtype=np.int64))
+        self._leave_out(np.array(_list_asked_rows(question.kind, question.rows), dtype=np.int64))
 
     def _leave_out(self, rows: IntArray) -> None:
         self.blocked.update(rows.tolist())
