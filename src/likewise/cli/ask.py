@@ -599,7 +599,8 @@ def _suggest_command(interview: Interview, asked: AskOptions, labels: Any) -> st
         return None
     k = interview.n_clusters if labels is None or not interview.discover else int(labels.max()) + 1
     words = [output.get_program_name(), "cluster", asked.data, "-k", str(k), "--hints", asked.hints]
-    words += ["--method", "propagation"] if interview.model_is_default else []  # the model of the interview
+    if interview.model_is_default and "groups" not in interview.strategy.needs:  # the model of the interview
+        words += ["--method", "propagation"]
     words += ["--as-links"] if "triplets" in interview.supervision.kinds else []
     words += asked.table.format_options(standardize=asked.standardize)
     words += ["--seed", str(asked.seed)] if asked.seed else []

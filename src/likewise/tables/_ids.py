@@ -24,7 +24,7 @@ def check_n_samples(n_samples: Any) -> int:
     if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral):
         raise SupervisionError(
             f"n_samples must be an integer, the number of rows of the data; got "
-            f"{type(n_samples).__name__}. Pass len(X)."
+            f"{type(n_samples).__name__}. Pass X.shape[0], or len(X)."
         )
     if n_samples < 1:
         raise SupervisionError(f"n_samples must be at least 1, got {n_samples}.")
