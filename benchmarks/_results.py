@@ -4,7 +4,6 @@ import datetime
 import json
 import platform
 import subprocess
-import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -19,19 +18,19 @@ def read_results(name):
 
 
 def find_commit():
-    """Return the short commit of the checkout, or None outside one."""
-    command = ["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"]
+    """Return the last commit that changed the package, or None outside a checkout."""
+    command = ["git", "-C", str(HERE.parent), "log", "-1", "--first-parent", "--format=%h", "--", "src"]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def save_part(name, part, rows, **more):
+def save_part(name, part, rows, command, **more):
     """Replace one part of results/<name>.json; the other parts stay as they are."""
     results = read_results(name)
     packages = ("likewise", "scikit-learn", "numpy", "numba")
     results[part] = {
         "date": datetime.date.today().isoformat(),
-        "command": " ".join(["python", f"benchmarks/{name}.py", *sys.argv[1:]]),
+        "command": command,
         "commit": find_commit(),
         "versions": {"python": platform.python_version(), **{p: metadata.version(p) for p in packages}},
         **more,

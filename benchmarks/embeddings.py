@@ -33,13 +33,13 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from _results import save_part
 from rich.console import Console
 from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import normalized_mutual_info_score, pairwise_distances_argmin_min
 from threadpoolctl import threadpool_limits
 
+from _results import save_part
 from likewise import MPCKMeans, PCKMeans, Supervision
 from likewise.supervision import sample_links
 
@@ -130,6 +130,11 @@ def warm_up(X, y, k, methods):
         METHODS[name](k, n_init=1, max_iter=2, random_state=0, n_jobs=1).fit(X, supervision=hints)
 
 
+def save(args, part, records, **more):
+    command = f"python benchmarks/embeddings.py --only {part} --seeds {args.seeds}"
+    save_part("embeddings", part, records, command, **more)
+
+
 # ---------------------------------------------------------------------- fits
 
 
@@ -183,7 +188,7 @@ def run_fits(args):
                             found = run_peer(args.peer_python, path, X, seed, module, n_iter)
                             records.append({**head, "seed": seed, "method": name, **found})
                             print(json.dumps(records[-1]), flush=True)
-    save_part("embeddings", "fits", records, peers=peers, shape=[args.rows, D, K])
+    save(args, "fits", records, peers=peers, shape=[args.rows, D, K])
 
 
 # ---------------------------------------------------------------------- quality
@@ -196,13 +201,14 @@ def run_nmi(args):
     records = []
     for name in ("banking77", "clinc150"):
         X, y = read_embeddings(args.embeddings, name)
+        warm_up(X, y, y.max() + 1, METHODS)
         for seed in range(args.seeds):
             for record in measure_methods(X, y, y.max() + 1, seed, METHODS, {"data": name}):
                 record["nmi"] = float(normalized_mutual_info_score(y, record.pop("labels")))
                 record.pop("model", None)
                 records.append(record)
                 print(json.dumps(record), flush=True)
-    save_part("embeddings", "nmi", records)
+    save(args, "nmi", records)
 
 
 # ---------------------------------------------------------------------- sparse rows
@@ -232,7 +238,7 @@ def run_sparse(args):
                         record["equal_to_dense"] = float((model.labels_ == labels).mean())
                     records.append(record)
                     print(json.dumps(record), flush=True)
-    save_part("embeddings", "sparse", records, n_rows=len(rows))
+    save(args, "sparse", records, n_rows=len(rows))
 
 
 # ---------------------------------------------------------------------- many links, many rows
@@ -256,7 +262,7 @@ def run_cannot(args):
              "n_iter": int(model.n_iter_), "nmi": float(normalized_mutual_info_score(y, model.labels_))}
         )  # fmt: skip
         print(json.dumps(records[-1]), flush=True)
-    save_part("embeddings", "cannot", records, shape=[n, D, K])
+    save(args, "cannot", records, shape=[n, D, K])
 
 
 def run_large(args):
@@ -265,21 +271,19 @@ def run_large(args):
     hints = sample_links(y, n_links, balance=0.5, random_state=0)
     warm_up(X[:20_000], y[:20_000], K, ["PCKMeans"])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    model, start, clock = (
-        PCKMeans(k, n_init=1, random_state=0, n_jobs=2),
-        time.process_time(),
-        time.perf_counter(),
-    )
+    model = PCKMeans(k, n_init=1, random_state=0, n_jobs=2)
     with threadpool_limits(2):
-        model.fit(X, supervision=hints)
+        clock = time.perf_counter()
+        seconds = fit(model, X, supervision=hints)
+        clock = time.perf_counter() - clock
     record = {
-        "method": "PCKMeans", "links": n_links, "cpu": time.process_time() - start, "n_iter": int(model.n_iter_),
-        "wall": time.perf_counter() - clock, "MiB_before": before / 1024,
+        "method": "PCKMeans", "links": n_links, "cpu": seconds, "wall": clock, "n_iter": int(model.n_iter_),
+        "MiB_before": before / 1024,
         "MiB_peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "nmi": float(normalized_mutual_info_score(y, model.labels_)),
     }  # fmt: skip
     print(json.dumps(record), flush=True)
-    save_part("embeddings", "large", [record], shape=[n, D, k])
+    save(args, "large", [record], shape=[n, D, k])
 
 
 RUN = {"fits": run_fits, "nmi": run_nmi, "sparse": run_sparse, "cannot": run_cannot, "large": run_large}
