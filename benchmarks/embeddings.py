@@ -36,7 +36,7 @@ import numpy as np
 from rich.console import Console
 from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.metrics import normalized_mutual_info_score, pairwise_distances_argmin_min
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, pairwise_distances_argmin_min
 from threadpoolctl import threadpool_limits
 
 from _results import save_part
@@ -236,6 +236,7 @@ def run_sparse(args):
                         hints = sample_links(y, N_LINKS, balance=BALANCE[record["links"]], random_state=seed)
                         model.fit(X.toarray(), supervision=hints)
                         record["equal_to_dense"] = float((model.labels_ == labels).mean())
+                        record["dense_ari"] = float(adjusted_rand_score(labels, model.labels_))
                     records.append(record)
                     print(json.dumps(record), flush=True)
     save(args, "sparse", records, n_rows=len(rows))
@@ -262,7 +263,7 @@ def run_cannot(args):
              "n_iter": int(model.n_iter_), "nmi": float(normalized_mutual_info_score(y, model.labels_))}
         )  # fmt: skip
         print(json.dumps(records[-1]), flush=True)
-    save(args, "cannot", records, shape=[n, D, K])
+        save(args, "cannot", records, shape=[n, D, K])
 
 
 def run_large(args):

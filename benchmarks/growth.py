@@ -227,7 +227,8 @@ def main():
     done = {(r["method"], r["rows"]) for r in records}
     kept = read_results("growth").get("cells", {}).get("rows", []) if len(args.only) < len(names) else []
     kept = [r for r in kept if (r["method"], r["rows"]) not in done]
-    save_part("growth", "cells", kept + records, "python benchmarks/growth.py", limit=args.limit)
+    command = f"python benchmarks/growth.py --limit {args.limit:g}"
+    save_part("growth", "cells", kept + records, command, limit=args.limit)
 
 
 if __name__ == "__main__":

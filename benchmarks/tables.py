@@ -70,12 +70,14 @@ def make_fits(part):
                     "1" if is_floor else f"{average(runs, 'cpu') / average(floor, 'cpu'):.2f}",
                     "" if is_floor else format_range(runs, floor),
                     f"{average(runs, 'n_iter'):.0f}",
-                    f"{average(runs, 'inertia'):,.0f}" if is_floor else f"{more:+.1%}".replace("-", "−"),
+                    f"{average(runs, 'inertia'):,.0f}"
+                    if is_floor
+                    else f"{100 * more:+.1f} %".replace("-", "−"),
                 ]
             )
     peers = ", ".join(f"{name} {version}" for name, version in part["peers"].items())
     note = f" Peers: {peers}." if peers else " The peers were not installed."
-    header = ["rows", "method", "CPU s", "times `KMeans`", "by seed", "iterations", "inertia"]
+    header = ["rows", "method", "CPU s", "times `KMeans`", "range over seeds", "iterations", "inertia"]
     return note, format_table(header, rows)
 
 
@@ -103,7 +105,7 @@ def make_sparse(part):
         methods = group(records, "method", "links")
         floor = methods["KMeans", None]
         for (method, links), runs in methods.items():
-            equal = [record["equal_to_dense"] for record in runs if "equal_to_dense" in record]
+            dense = [record for record in runs if "equal_to_dense" in record]
             is_floor = runs is floor
             rows.append(
                 [
@@ -112,7 +114,9 @@ def make_sparse(part):
                     f"{average(runs, 'cpu'):.2f}",
                     "1" if is_floor else f"{average(runs, 'cpu') / average(floor, 'cpu'):.2f}",
                     f"{average(runs, 'n_iter'):.0f}",
-                    f"{min(equal):.2%}" if equal else "",
+                    f"{100 * dense[0]['equal_to_dense']:.0f} %, ARI {dense[0]['dense_ari']:.2f}"
+                    if dense
+                    else "",
                 ]
             )
     header = ["rows", "method", "CPU s", "times `KMeans`", "iterations", "labels equal to the dense fit"]
@@ -170,8 +174,10 @@ def make_cells(part):
             rows.append([shown, *times, " / ".join(memory)])
     header = ["CPU s (times its floor)", *(f"{n:,} rows" for n in sizes), "MiB added by the fit"]
     commits = {record["commit"] for record in part["rows"]}
-    mixed = "" if len(commits) < 2 else f" Cells are from the commits {', '.join(sorted(commits))}."
-    return mixed, format_table(header, rows)
+    note = f" Fits were stopped after {part['limit']:g} CPU seconds."
+    if len(commits) > 1:
+        note += f" Cells are from the commits {', '.join(sorted(commits))}."
+    return note, format_table(header, rows)
 
 
 MAKE = {
