@@ -284,7 +284,7 @@ def run_large(args):
             seconds = fit(model, X, supervision=hints)
             clock = time.perf_counter() - clock
         records.append(
-            {"data": source, "method": "PCKMeans", "cpu": seconds, "wall": clock, "n_iter": int(model.n_iter_),
+            {"data": source, "cpu": seconds, "wall": clock, "n_iter": int(model.n_iter_),
              "MiB_peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
              "nmi": float(normalized_mutual_info_score(y, model.labels_))}
         )  # fmt: skip

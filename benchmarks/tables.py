@@ -135,8 +135,8 @@ def make_cannot(part):
 
 def make_large(part):
     rows = [
-        [DATA[r["data"]], f"{r['wall']:.0f}", f"{r['cpu']:.0f}", str(r["n_iter"]), f"{r['MiB_peak'] / 1024:.1f}",
-         f"{r['nmi']:.3f}"]
+        [DATA[r["data"]], f"{r['wall']:.0f}", f"{r['cpu']:.0f}", str(r["n_iter"]),
+         f"{r['MiB_peak'] / 1024:.1f}", f"{r['nmi']:.3f}"]
         for r in part["rows"]
     ]  # fmt: skip
     header = ["`PCKMeans`", "seconds", "CPU s", "iterations", "GiB of the process at most", "NMI"]
