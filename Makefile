@@ -72,7 +72,7 @@ test-versions:  ## run part of the tests with each supported Python that is inst
 
 bench: $(VENV)/.dev  ## measure speed, and compare it with other packages
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
-	for name in kmeans mixture spectral discriminative metric multilabel studio scale; do $(BIN)/python benchmarks/$$name.py || exit 1; done
+	for name in kmeans embeddings growth mixture spectral discriminative metric multilabel studio scale; do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 reproduce: $(VENV)/.dev  ## reproduce the figures of the papers
 	for paper in mpck_means gm_pr bag_constraints discriminative bayesian_active node_uncertainty label_hierarchy; do $(BIN)/python reproductions/$$paper/run.py || exit 1; done
