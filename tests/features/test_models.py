@@ -147,10 +147,11 @@ def embed_plainly(weights, ids, n_heads):
     return mean / np.linalg.norm(mean)
 
 
-def test_the_graph_of_minilm_computes_what_the_formulas_say():
+@pytest.mark.parametrize(("int8", "error"), [(False, 2e-6), (True, 0.05)])
+def test_the_graph_of_minilm_computes_what_the_formulas_say(int8, error):
     pytest.importorskip("onnxruntime", reason="likewise[onnx] is not installed")
     weights = make_weights()
-    session = load_graph(build_minilm(weights, n_heads=3), extra="onnx")
+    session = load_graph(build_minilm(weights, n_heads=3, int8=int8), extra="onnx")
     texts = [[1, 7, 9, 2], [4, 4, 30, 8, 11, 2, 49]]
     ids = np.zeros((2, 7), dtype=np.int64)
     mask = np.zeros((2, 7), dtype=np.float32)
@@ -158,7 +159,7 @@ def test_the_graph_of_minilm_computes_what_the_formulas_say():
         ids[row, : len(each)], mask[row, : len(each)] = each, 1.0
     found = session.run(None, {"ids": ids, "mask": mask})[0]
     expected = [embed_plainly(weights, each, 3) for each in texts]
-    np.testing.assert_allclose(found, expected, atol=2e-6)
+    np.testing.assert_allclose(found, expected, atol=error)
 
 
 def test_safetensors_are_read():

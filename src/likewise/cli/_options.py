@@ -158,7 +158,7 @@ def _collect(options: type[Options], values: dict[str, Any]) -> Options:
 # The methods of text, image and sound features, by the kind of items that they fit. They are listed here
 # because the features import NumPy, which the help does without.
 FEATURE_METHODS = {
-    "text": ("words", "wordllama", "minilm", "minilm+wordllama"),
+    "text": ("words", "wordllama", "minilm", "minilm-int8", "minilm+wordllama"),
     "image": ("efficientnet", "hog", "pixels"),
     "sound": ("mel", "speech", "birdnet"),
 }

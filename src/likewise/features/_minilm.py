@@ -43,8 +43,14 @@ def read_safetensors(data: bytes | memoryview) -> dict[str, npt.NDArray[Any]]:
     return arrays
 
 
-def build_minilm(weights: Mapping[str, npt.NDArray[Any]], *, n_heads: int = N_HEADS) -> bytes:
-    """Return the graph, which computes in float32."""
+def build_minilm(
+    weights: Mapping[str, npt.NDArray[Any]], *, n_heads: int = N_HEADS, int8: bool = False
+) -> bytes:
+    """Return the graph, which computes in float32.
+
+    With `int8`, matrix products are computed with integers: weights have a scale for each column, and the
+    input of each product one scale for the whole batch. The embedding of a text then depends on its batch.
+    """
     graph = OnnxGraph()
     width = weights["embeddings.word_embeddings.weight"].shape[1]
     head = width // n_heads
@@ -54,10 +60,20 @@ def build_minilm(weights: Mapping[str, npt.NDArray[Any]], *, n_heads: int = N_HE
         shift = graph.constant(weights[f"{name}.bias"] * np.float32(scale))
         return graph.add("Add", graph.add("MatMul", x, matrix), shift)
 
+    def multiply_int8(x: str, name: str, scale: float = 1.0) -> str:
+        matrix = weights[f"{name}.weight"].T * np.float32(scale)
+        unit = np.maximum(np.abs(matrix).max(axis=0), 1e-12) / 127
+        small = graph.constant(np.round(matrix / unit), np.int8)
+        rounded, step, zero = graph.add_several("DynamicQuantizeLinear", 3, x)
+        product = graph.add("Cast", graph.add("MatMulInteger", rounded, small, zero), to=1)
+        product = graph.add("Mul", product, graph.add("Mul", step, graph.constant(unit)))
+        return graph.add("Add", product, graph.constant(weights[f"{name}.bias"] * np.float32(scale)))
+
     def normalize(x: str, name: str) -> str:
         scale, shift = graph.constant(weights[f"{name}.weight"]), graph.constant(weights[f"{name}.bias"])
         return graph.add("LayerNormalization", x, scale, shift, axis=-1, epsilon=1e-12)
 
+    dense = multiply_int8 if int8 else multiply
     one, two = graph.constant([1], np.int64), graph.constant([2], np.int64)
     places = weights["embeddings.position_embeddings.weight"][:MAX_PIECES]
     places = places + weights["embeddings.token_type_embeddings.weight"][0]
@@ -75,19 +91,19 @@ def build_minilm(weights: Mapping[str, npt.NDArray[Any]], *, n_heads: int = N_HE
         name = f"encoder.layer.{layer}"
 
         def split(part: str, order: list[int], scale: float = 1.0, h: str = h, name: str = name) -> str:
-            found = multiply(h, f"{name}.attention.self.{part}", scale)
+            found = dense(h, f"{name}.attention.self.{part}", scale)
             return graph.add("Transpose", graph.add("Reshape", found, by_head), perm=order)
 
         q = split("query", [0, 2, 1, 3], 1.0 / math.sqrt(head))
         k, v = split("key", [0, 2, 3, 1]), split("value", [0, 2, 1, 3])
         weighed = graph.add("Softmax", graph.add("Add", graph.add("MatMul", q, k), absent), axis=-1)
         mixed = graph.add("Transpose", graph.add("MatMul", weighed, v), perm=[0, 2, 1, 3])
-        mixed = multiply(graph.add("Reshape", mixed, whole), f"{name}.attention.output.dense")
+        mixed = dense(graph.add("Reshape", mixed, whole), f"{name}.attention.output.dense")
         h = normalize(graph.add("Add", mixed, h), f"{name}.attention.output.LayerNorm")
-        u = multiply(h, f"{name}.intermediate.dense")
+        u = dense(h, f"{name}.intermediate.dense")
         error = graph.add("Erf", graph.add("Mul", u, graph.constant(math.sqrt(0.5))))
         u = graph.add("Mul", u, graph.add("Add", error, graph.constant(1.0)))
-        u = multiply(graph.add("Mul", u, graph.constant(0.5)), f"{name}.output.dense")
+        u = dense(graph.add("Mul", u, graph.constant(0.5)), f"{name}.output.dense")
         h = normalize(graph.add("Add", u, h), f"{name}.output.LayerNorm")
     present = graph.add("Unsqueeze", "mask", two)
     total = graph.add("ReduceSum", graph.add("Mul", h, present), one, keepdims=0)
@@ -99,7 +115,7 @@ def build_minilm(weights: Mapping[str, npt.NDArray[Any]], *, n_heads: int = N_HE
 def make_encoder(
     graph: bytes | os.PathLike[str], tokenizer: os.PathLike[str]
 ) -> Callable[[Sequence[str]], FloatArray]:
-    """Return a function that embeds texts; the result for a text hardly depends on the others (4e-8)."""
+    """Return a function that embeds texts; in float32 a result hardly depends on the other texts (4e-8)."""
     from likewise._optional import require
 
     pieces = require("tokenizers", extra="text").Tokenizer.from_file(os.fspath(tokenizer))

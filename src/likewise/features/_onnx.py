@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from likewise._optional import require
 
-_TYPES = {np.dtype(np.float32): 1, np.dtype(np.int64): 7}
+_TYPES = {np.dtype(np.float32): 1, np.dtype(np.int8): 3, np.dtype(np.int64): 7}
 _OPERATOR_SET, _FORMAT_VERSION = 17, 8
 
 
 class OnnxGraph:
-    """An ONNX graph under construction; each method returns the name of the value that it adds."""
+    """An ONNX graph under construction; each method returns the names of the values that it adds."""
 
     def __init__(self) -> None:
         self._nodes: list[bytes] = []
@@ -29,13 +29,19 @@ class OnnxGraph:
         self._n_values = 0
 
     def add(self, operator: str, *inputs: str, **attributes: float | int | str | list[int]) -> str:
-        """Add a node."""
-        name = self._make_name()
+        """Add a node with one output."""
+        return self.add_several(operator, 1, *inputs, **attributes)[0]
+
+    def add_several(
+        self, operator: str, n_outputs: int, *inputs: str, **attributes: float | int | str | list[int]
+    ) -> list[str]:
+        """Add a node with several outputs."""
+        names = [self._make_name() for _ in range(n_outputs)]
         parts = [_text(1, each) for each in inputs]
-        parts += [_text(2, name), _text(4, operator)]
+        parts += [*(_text(2, name) for name in names), _text(4, operator)]
         parts += [_field(5, _encode_attribute(key, value)) for key, value in attributes.items()]
         self._nodes.append(_field(1, b"".join(parts)))
-        return name
+        return names
 
     def constant(self, values: npt.ArrayLike, dtype: npt.DTypeLike = np.float32) -> str:
         """Add an array."""

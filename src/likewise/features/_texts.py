@@ -30,8 +30,8 @@ _SAMPLE = 1000  # texts, to detect their script
 _MOSTLY_LATIN = 0.9  # share of the letters, below which a note says that the models know English only
 # Scripts that put no space between words: Thai to Burmese, Khmer, Japanese and Chinese.
 _UNSPACED = ((0x0E00, 0x10A0), (0x1780, 0x1800), (0x3040, 0x3100), (0x3400, 0xA000), (0x20000, 0x30000))
-METHODS = ("words", "wordllama", "minilm", "minilm+wordllama")
-_TITLES = {"minilm": "MiniLM", "wordllama": "WordLlama"}
+METHODS = ("words", "wordllama", "minilm", "minilm-int8", "minilm+wordllama")
+_TITLES = {"minilm": "MiniLM", "minilm-int8": "MiniLM in int8", "wordllama": "WordLlama"}
 
 
 class TextFeatures(TransformerMixin, BaseEstimator):
@@ -44,10 +44,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    method : {"auto", "words", "wordllama", "minilm", "minilm+wordllama"} or callable, default="auto"
+    method : {"auto", "words", "wordllama", "minilm", "minilm-int8", "minilm+wordllama"} or callable, \
+            default="auto"
         "auto" uses all installed models, and "words" if there is none or if most letters of the first 1,000
         texts are not Latin, since the models know English only. A callable gets a list of all texts, and
         returns an array with one row for each; with more than 50,000 texts it first gets a sample of them.
+        "minilm-int8" takes 0.4 times as long as "minilm", but the row of a text depends on its batch.
     n_features : int, default=100
         Maximum number of features.
     cache : path or None, default=None
@@ -246,7 +248,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             yield _check_encoded(np.asarray(self.method_(texts)), texts)
             return
         encoders = [partial(_encode_with, name) for name in self.method_.split("+")]
-        cache = RowCache(self.cache if "minilm" in self.method_ else None, "minilm")
+        is_kept = self.method_.startswith("minilm") and self.method_ != "minilm-int8"
+        cache = RowCache(self.cache if is_kept else None, "minilm")
         try:
             for first in range(0, len(texts), _BATCH):
                 batch = texts[first : first + _BATCH]
@@ -303,7 +306,8 @@ def text_features(
         The texts. Empty ones are left out, and listed in ``failed``.
     n_features : int, default=100
         Maximum number of features.
-    method : {"auto", "words", "wordllama", "minilm", "minilm+wordllama"} or callable, default="auto"
+    method : {"auto", "words", "wordllama", "minilm", "minilm-int8", "minilm+wordllama"} or callable, \
+            default="auto"
         See :class:`TextFeatures`.
     named : str
         The name of the texts in messages.
@@ -429,7 +433,7 @@ def _encode_with(name: str, texts: Sequence[str]) -> FloatArray:
     """Return the rows of a model, which is loaded when it is first needed."""
     # Half a surrogate pair, from a badly decoded file, is no text for a tokenizer.
     clean = [text.encode("utf-8", "replace").decode() for text in texts]
-    return _load_encoder(name, open_model(name))(clean)
+    return _load_encoder(name, open_model(name.removesuffix("-int8")))(clean)
 
 
 @lru_cache
@@ -439,4 +443,4 @@ def _load_encoder(name: str, files: tuple[Path, ...]) -> Callable[[Sequence[str]
     if name == "wordllama":
         return _word_table.make_encoder(*files)
     weights = _minilm.read_safetensors(files[0].read_bytes())
-    return _minilm.make_encoder(_minilm.build_minilm(weights), files[1])
+    return _minilm.make_encoder(_minilm.build_minilm(weights, int8=name == "minilm-int8"), files[1])
