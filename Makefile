@@ -40,11 +40,12 @@ run: $(VENV)/.run  ## cluster a generated data set with a growing number of hint
 studio: $(VENV)/.studio  ## answer questions about handwritten digits in a browser
 	$(BIN)/likewise studio --sample
 
-# Two processes share the cores: threads that spin while waiting would slow each other down.
+# Several processes share the cores: threads that spin while waiting would slow each other down.
 # Without bytecode each process that a test starts would compile the package again, and pytest the tests.
 CALM := OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 # Neighbouring tests run in the same process, which then makes their clusters, browsers and fits only once.
-TWO := -n 2 --dist worksteal
+# A third one uses two cores while others wait for a browser, a server or a cluster.
+WORKERS := -n 3 --dist worksteal
 
 # What most changes touch: hints, kernels, one family, scores, asking, the rules for all files. No browser, no
 # cluster, no PostgreSQL, no other processes.
@@ -53,16 +54,16 @@ CHECKED := $(addprefix tests/,supervision hierarchy kernels kmeans evaluation or
 	test_base.py backends/test_rows.py test_seeding.py test_exceptions.py test_house.py test_names.py test_reasons.py)
 
 check: $(VENV)/.dev  ## run the tests of what matters most, with few examples (less than a minute on two cores)
-	$(CALM) HYPOTHESIS_PROFILE=dev $(BIN)/python -m pytest -q $(TWO) -m "not slow and not long" $(CHECKED)
+	$(CALM) HYPOTHESIS_PROFILE=dev $(BIN)/python -m pytest -q $(WORKERS) -m "not slow and not long" $(CHECKED)
 
 test: $(VENV)/.dev  ## run the tests except slow ones (some minutes on two cores)
-	$(CALM) HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -q $(TWO) -m "not slow"
+	$(CALM) HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -q $(WORKERS) -m "not slow"
 
 test-all: $(VENV)/.dev  ## run all tests, including slow ones
-	$(CALM) HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -q $(TWO)
+	$(CALM) HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -q $(WORKERS)
 
 test-deep: $(VENV)/.dev  ## run the tests of properties with ten times as many examples
-	$(CALM) HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -q $(TWO) -m "not slow" tests
+	$(CALM) HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -q $(WORKERS) -m "not slow" tests
 
 test-oldest:  ## run part of the tests with the lowest versions that pyproject.toml allows
 	$(PYTHON) tools/versions.py --oldest --venv $(VENV)
