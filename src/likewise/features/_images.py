@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP")  # formats that browsers show
 MOST_PIXELS = 80_000_000  # below the 89 million pixels at which Pillow warns of decompression bombs
 _GREY, _COLOUR, _HOG = 16, 4, 64  # sides in pixels
-_BATCH = 16
+_BATCH = 8
 METHODS = ("efficientnet", "hog", "pixels")
 _LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 _opening = threading.Lock()  # warning filters are global to the process
