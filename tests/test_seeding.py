@@ -8,7 +8,6 @@ import pytest
 from likewise import Supervision
 from likewise._seeding import (
     ComponentCentroids,
-    compute_component_centroids,
     compute_hinted_space,
     draw_seeds_from_closure,
     extend_seeds,
@@ -161,13 +160,13 @@ def test_points_are_chosen_by_weight_times_squared_distance():
     assert select_farthest_first(points, weight, 3).ravel().tolist() == [0, 3, 1]
 
 
-def test_components_have_weighted_centroids_in_decreasing_order_of_weight():
+def test_components_have_weighted_centroids_and_weights():
     X = np.array([[0.0], [4.0], [10.0], [20.0], [7.0], [8.0]])
     weight = np.array([1.0, 3.0, 4.0, 4.0, 0.0, 0.0])
     closure = Supervision.from_links(6, must=[(0, 1), (2, 3), (4, 5)]).closure()
-    centroids, total = compute_component_centroids(X, closure, weight)
-    assert centroids.ravel().tolist() == [15, 3]
-    assert total.tolist() == [8, 4]
+    components = ComponentCentroids.from_closure(X, closure, weight)
+    assert components.centroids.ravel().tolist() == [3, 15, 0]  # the last has no weight
+    assert components.mass.tolist() == [4, 8, 0]
 
 
 def test_seeds_are_centroids_and_drawn_rows_if_there_are_too_few():

@@ -99,32 +99,6 @@ def _count_labels(n_clusters: int, block: Block) -> np.ndarray:
     return np.bincount(block.kept, minlength=n_clusters)
 
 
-def compute_component_centroids(
-    X: np.ndarray, closure: Closure, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the centroids of the must-link components with at least two rows.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        The rows.
-    closure : Closure
-        The must-link components of the rows.
-    weight : ndarray of shape (n_samples,)
-        The weight of each row.
-
-    Returns
-    -------
-    centroids : ndarray of shape (n_components, n_features)
-        The weighted means of the components, in decreasing order of weight.
-    total : ndarray of shape (n_components,)
-        The total weight of each component; components without weight are left out.
-    """
-    tied = ComponentCentroids.from_closure(X, closure, weight)
-    order = np.argsort(-tied.mass, kind="stable")[: np.count_nonzero(tied.mass > 0)]
-    return tied.centroids[order], tied.mass[order]
-
-
 @dataclass(frozen=True, eq=False)
 class ComponentCentroids:
     """Must-link components with at least two rows: their rows, centroids and weights."""

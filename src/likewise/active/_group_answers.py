@@ -109,7 +109,7 @@ class GroupAnswers:
     undecided : tuple of (int, int)
         Pairs of references that one answer joins and that another must confirm.
     unsure : ndarray of int
-        The rows that somebody was unsure about; they are not asked about again.
+        Rows with the answer UNSURE; they are not asked about again.
     """
 
     n_answers: int

@@ -324,12 +324,14 @@ def fit_groups(
     p_new = compute_p_new(nearness, threshold)
     p_new[confirmed >= 0] = 0.0
     doubt = np.zeros(n, dtype=np.float32)
-    told = np.setdiff1d(answers.rows[confirmed[answers.rows] >= 0], answers.references)
+    answered_rows = np.setdiff1d(answers.rows[confirmed[answers.rows] >= 0], answers.references)
     if rate < _CAUTIOUS_RATE:  # then few answers are doubtful
-        told = told[P[told, confirmed[told]] < _CERTAINLY]
-    fits = _SHARPNESS * _compute_cosines_without(told, Z, sums, R)
-    near = fits / _SHARPNESS if bend is None else _compute_cosines_without(told, rows, raw_sums, R)
-    doubt[told] = _compute_doubt(told, fits, near.max(axis=1), E, confirmed[told], threshold)
+        answered_rows = answered_rows[P[answered_rows, confirmed[answered_rows]] < _CERTAINLY]
+    fits = _SHARPNESS * _compute_cosines_without(answered_rows, Z, sums, R)
+    near = fits / _SHARPNESS if bend is None else _compute_cosines_without(answered_rows, rows, raw_sums, R)
+    doubt[answered_rows] = _compute_doubt(
+        answered_rows, fits, near.max(axis=1), E, confirmed[answered_rows], threshold
+    )
     return FittedGroups(
         answers, Z, means, raw, P, E, confirmed, p_new, nearness, doubt, threshold, bend, rate, interval
     )
