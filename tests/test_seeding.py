@@ -49,12 +49,12 @@ def test_an_oversampled_set_represents_all_rows(weighted):
     X = some_rows(2000)
     weight = np.random.default_rng(0).uniform(size=2000) if weighted else np.ones(2000)
     hints = Supervision.from_links(2000, must=[(3, 700), (700, 1500), (8, 9)])
-    tied = ComponentCentroids.from_closure(X, hints.closure(), weight)
-    found = oversample(as_rows(X, weight=weight), 4, tied, np.random.RandomState(0))
+    components = ComponentCentroids.from_closure(X, hints.closure(), weight)
+    found = oversample(as_rows(X, weight=weight), 4, components, np.random.RandomState(0))
     assert len(found) <= 1 + 5 * 2 * 4
     assert found.total_weight == pytest.approx(weight.sum())
     rows = ArrayRows(X, slices(np.array([0, 0, 300, 1999, 2000]))).with_weights(weight)
-    again = oversample(rows, 4, tied, np.random.RandomState(0))
+    again = oversample(rows, 4, components, np.random.RandomState(0))
     np.testing.assert_array_equal(again.take(np.arange(len(again))), found.take(np.arange(len(found))))
     np.testing.assert_allclose(
         again.get_weights(np.arange(len(again))), found.get_weights(np.arange(len(found)))
@@ -65,12 +65,14 @@ def test_an_oversampled_set_represents_all_rows(weighted):
     members = X[[3, 8, 9, 700, 1500]]
     assert not (points[:, None] == members).all(axis=2).any()
     centroid = np.average(X[[3, 700, 1500]], axis=0, weights=weight[[3, 700, 1500]])
-    np.testing.assert_allclose(tied.move_to_centroids(np.array([700, 4]), X[[700, 4]]), [centroid, X[4]])
+    np.testing.assert_allclose(
+        components.move_to_centroids(np.array([700, 4]), X[[700, 4]]), [centroid, X[4]]
+    )
 
 
 def test_seeds_from_an_oversampled_set_are_as_good_as_seeds_from_all_rows():
     X = some_rows(4000)
-    tied = ComponentCentroids.from_closure(X, Supervision.empty(4000).closure(), np.ones(4000))
+    components = ComponentCentroids.from_closure(X, Supervision.empty(4000).closure(), np.ones(4000))
 
     def cost(seeds):
         return ((X[:, None] - seeds) ** 2).sum(axis=2).min(axis=1).sum()
@@ -79,7 +81,7 @@ def test_seeds_from_an_oversampled_set_are_as_good_as_seeds_from_all_rows():
     for seed in range(20):
         rng = np.random.RandomState(seed)
         found["all"].append(cost(extend_seeds(X, none, 4, None, rng)))
-        rows = oversample(as_rows(X), 4, tied, rng)
+        rows = oversample(as_rows(X), 4, components, rng)
         found["overdrawn"].append(cost(extend_seeds(rows, none, 4, None, rng)))
     assert np.mean(found["overdrawn"]) < 1.05 * np.mean(found["all"]), found
 
@@ -183,15 +185,15 @@ def test_seeds_are_centroids_and_drawn_rows_if_there_are_too_few():
 
 def test_seeds_are_drawn_from_a_sample_if_all_rows_would_be_costly():
     X = np.random.default_rng(0).normal(size=(9000, 256))
-    tied = ComponentCentroids.from_closure(X, Supervision(len(X)).closure(), np.ones(len(X)))
+    components = ComponentCentroids.from_closure(X, Supervision(len(X)).closure(), np.ones(len(X)))
     rng = np.random.RandomState(0)
-    assert len(reduce_rows(as_rows(X), 100, tied, rng)) == len(X)  # 9,000 x 256 x 100 is not yet costly
-    sample = reduce_rows(as_rows(X), 200, tied, rng)
+    assert len(reduce_rows(as_rows(X), 100, components, rng)) == len(X)  # 9,000 x 256 x 100 is not yet costly
+    sample = reduce_rows(as_rows(X), 200, components, rng)
     assert len(sample) == 32 * 200
     assert len(np.unique(sample.take(np.arange(len(sample))), axis=0)) == len(sample)
     light = np.zeros(len(X))
     light[:250] = 1.0  # most samples have too few rows with a weight
-    assert len(reduce_rows(as_rows(X, weight=light), 200, tied, rng)) == len(X)
+    assert len(reduce_rows(as_rows(X, weight=light), 200, components, rng)) == len(X)
 
 
 def test_a_component_is_represented_by_a_row_if_there_are_many_columns():

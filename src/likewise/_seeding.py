@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse
-from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.extmath import row_norms
 
 from likewise.backends import ArrayRows, Block, Rows, as_dense, as_rows, draw_rows, get_ones, get_scratch
@@ -216,6 +215,8 @@ def extend_seeds(
     seeds = np.asarray(seeds, dtype=np.float64).reshape(-1, X.shape[1])
     if len(seeds) == 0 and len(X.blocks) == 1 and X.shape[0] >= k:
         every = np.arange(X.shape[0])
+        from sklearn.cluster import kmeans_plusplus  # takes longer to import than the fit of a few rows
+
         drawn, _ = kmeans_plusplus(X.take(every), k, sample_weight=X.get_weights(every), random_state=rng)
         return np.asarray(drawn, dtype=np.float64)
     if X.is_sparse or (X.shape[1] >= _WIDE and len(seeds)):
@@ -233,7 +234,7 @@ def extend_seeds(
     return seeds
 
 
-def reduce_rows(X: Rows, k: int, tied: ComponentCentroids, rng: np.random.RandomState) -> Rows:
+def reduce_rows(X: Rows, k: int, components: ComponentCentroids, rng: np.random.RandomState) -> Rows:
     """Return the rows that k seeds are drawn from: all of them, or fewer if drawing from all is costly."""
     n_sampled = _SAMPLED_ROWS * k
     if X.shape[0] * X.shape[1] * k >= COSTLY and X.shape[0] > n_sampled:
@@ -243,10 +244,10 @@ def reduce_rows(X: Rows, k: int, tied: ComponentCentroids, rng: np.random.Random
             taken = X.take(rows)
             sample = as_rows(taken) if X.is_sparse else ArrayRows(taken, [slice(0, n_sampled)])
             return sample.with_weights(weight)
-    return X if X.shape[0] <= MANY_ROWS else oversample(X, k, tied, rng)
+    return X if X.shape[0] <= MANY_ROWS else oversample(X, k, components, rng)
 
 
-def oversample(X: Rows, k: int, tied: ComponentCentroids, rng: np.random.RandomState) -> Rows:
+def oversample(X: Rows, k: int, components: ComponentCentroids, rng: np.random.RandomState) -> Rows:
     """Return a small weighted sample that represents many rows when k seeds are drawn.
 
     In the manner of k-means|| (Bahmani, Moseley, Vattani, Kumar and Vassilvitskii 2012): in each of five
@@ -256,17 +257,17 @@ def oversample(X: Rows, k: int, tied: ComponentCentroids, rng: np.random.RandomS
     centroid.
     """
     nearest = _Nearest(X, _from_rounded_products if X.is_sparse else None)
-    points = tied.move_to_centroids(*nearest.draw_by_weight(rng))
+    points = components.move_to_centroids(*nearest.draw_by_weight(rng))
     found = points
     for _ in range(_ROUNDS):
         nearest.update_distances([found])
-        found = np.unique(tied.move_to_centroids(*nearest.draw(rng.uniform(size=2 * k))), axis=0)
+        found = np.unique(components.move_to_centroids(*nearest.draw(rng.uniform(size=2 * k))), axis=0)
         points = np.vstack([points, found])
     points = points[np.sort(np.unique(points, axis=0, return_index=True)[1])]
-    weight: np.ndarray = X.sum(partial(_sum_mass_near, points, tied.rows))
-    if len(tied.mass):
-        own = _from_products(points, tied.centroids).argmin(axis=0)
-        weight = weight + np.bincount(own, weights=tied.mass, minlength=len(points))
+    weight: np.ndarray = X.sum(partial(_sum_mass_near, points, components.rows))
+    if len(components.mass):
+        own = _from_products(points, components.centroids).argmin(axis=0)
+        weight = weight + np.bincount(own, weights=components.mass, minlength=len(points))
     return ArrayRows(points.astype(X.dtype)).with_weights(weight)
 
 
@@ -279,11 +280,12 @@ def _find_nearest_point(
     points: np.ndarray, X: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest point of each row, and the total weight of the rows of each point."""
-    from likewise.kernels import assign
-
     if issparse(X):
         labels = _from_rounded_products(points, X).argmin(axis=0)
         return labels, np.bincount(labels, weights=weight, minlength=len(points))
+
+    from likewise.kernels import assign
+
     W, b = -2.0 * points, row_norms(points, squared=True)
     if len(W) % 2:  # the kernel processes points in pairs
         W, b = np.vstack([W, np.zeros(points.shape[1])]), np.append(b, np.inf)
@@ -404,10 +406,10 @@ def _to_nearest(squared: Squared | None, batches: tuple[Batch, ...], block: Bloc
 def _come_nearer(
     nearest: np.ndarray, squared: Squared | None, batches: Iterable[Batch], X: np.ndarray
 ) -> None:
-    from likewise.kernels import assign
-
     for points, count in batches:
         if squared is None:  # with many points, only the distance to the nearest is computed
+            from likewise.kernels import assign
+
             labels, _ = _find_nearest_point(points, X, get_ones(len(X)))
             assign.come_nearer(X, points.astype(X.dtype), labels, nearest)
         else:
@@ -483,14 +485,14 @@ def draw_seeds_from_closure(
     centers : ndarray of shape (k, n_features)
         The initial centres.
     """
-    tied = ComponentCentroids.from_closure(X, closure, weight)
-    heaviest_first = np.argsort(-tied.mass, kind="stable")[: np.count_nonzero(tied.mass > 0)]
-    centroids, mass = tied.centroids[heaviest_first], tied.mass[heaviest_first]
+    components = ComponentCentroids.from_closure(X, closure, weight)
+    heaviest_first = np.argsort(-components.mass, kind="stable")[: np.count_nonzero(components.mass > 0)]
+    centroids, mass = components.centroids[heaviest_first], components.mass[heaviest_first]
     draws = as_rows(X, weight=weight) if draws is None else draws
     if len(centroids) >= k:
         return select_farthest_first(centroids, mass, k)
     if X.shape[1] * k >= _MANY_NUMBERS:
-        centroids = as_dense(X[tied.find_medoids(X)[heaviest_first]])
+        centroids = as_dense(X[components.find_medoids(X)[heaviest_first]])
     return extend_seeds(draws, centroids, k, None, rng)
 
 

@@ -1,4 +1,4 @@
-"""The assignment kernels against readable reference code."""
+"""The assignment kernels, and NumPy for small blocks, against readable reference code."""
 
 from functools import partial
 
@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.backends import as_rows
+from likewise.kmeans import _loop
 from likewise.kmeans._loop import (
     NO_ROWS,
     ClusterStats,
@@ -18,6 +19,14 @@ from likewise.kmeans._loop import (
 )
 from profiles import fewer
 from reference.kmeans import nearest
+
+
+@pytest.fixture(autouse=True, scope="module", params=["kernels", "NumPy"])
+def choose_code(request):
+    """Run each test with the kernels and, as for small blocks, with NumPy."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_loop, "_SMALL", -1 if request.param == "kernels" else 10**9)
+        yield
 
 
 def draw_problem(seed, n, d, k, dtype=np.float64):

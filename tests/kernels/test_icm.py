@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from likewise import Supervision
 from likewise.backends import as_rows
+from likewise.kernels import icm
 from likewise.kmeans._loop import Metric
 from likewise.kmeans._mpck import LinkedRows, Penalty
 from profiles import fewer
@@ -48,9 +49,9 @@ def draw_metric(rng, kind, k, d):
 KINDS = ["euclidean", "shared diagonal", "own diagonal", "shared full", "own full"]
 
 
-def problem(seed, kind, *, constant=False, n=9, d=2, k=3, n_pairs=10, n_groups=3):
+def problem(seed, kind, *, constant=False, n=9, d=2, k=3, n_pairs=10, n_groups=3, dtype=np.float64):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
+    X = rng.normal(size=(n, d)).astype(dtype)
     hints = draw_links(rng, n, n_pairs, n_groups)
     metric = draw_metric(rng, kind, k, d)
     penalty = Penalty(1.5, 0.7, 2.0, 0.0, 3.0) if constant else Penalty(1.5, 0.7, 0.0, 1.0, None)
@@ -113,6 +114,55 @@ def test_no_move_of_a_row_or_a_component_lowers_the_energy(seed):
             moved[rows] = h
             energy = energy_of(moved, X, hints, metric, penalty, linked, centers)
             assert energy >= placed.energy - 1e-7 * max(1.0, abs(energy))
+
+
+def place_in_python(linked, *state):
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("_compiled", None), ("_total", 0)):
+            patch.setattr(icm, name, value)
+        placed = linked.place(*state)
+        assert icm._compiled is None
+    return placed
+
+
+def place_compiled(linked, *state):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(icm, "_SMALL", -1)
+        placed = linked.place(*state)
+    assert icm._compiled is not None
+    return placed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    seed=st.integers(0, 10**6),
+    n_groups=st.sampled_from([0, 3]),
+    constant=st.booleans(),
+    dtype=st.sampled_from([np.float64, np.float32]),
+    scale=st.sampled_from([0.0, 1e-160, 1.0, 1e100]),
+)
+def test_python_and_compiled_code_agree_to_the_last_digit(kind, seed, n_groups, constant, dtype, scale):
+    *_, metric, _, linked, centers = problem(
+        seed, kind, constant=constant, n=20, n_pairs=25, n_groups=n_groups, dtype=dtype
+    )
+    before = np.random.default_rng(seed + 1).integers(0, 3, len(linked.rows))
+    for previous in (None, before):
+        state = (metric, scale * centers, previous)
+        placed, expected = place_in_python(linked, *state), place_compiled(linked, *state)
+        np.testing.assert_array_equal(placed.labels, expected.labels)
+        assert placed.labels.dtype == expected.labels.dtype
+        assert np.float64(placed.energy).tobytes() == np.float64(expected.energy).tobytes()
+
+
+def test_many_small_problems_are_compiled_in_the_end(monkeypatch):
+    *_, metric, _, linked, centers = problem(0, "euclidean")
+    monkeypatch.setattr(icm, "_compiled", None)
+    monkeypatch.setattr(icm, "_total", 0)
+    linked.place(metric, centers, None)
+    assert icm._compiled is None
+    monkeypatch.setattr(icm, "_TOTAL", icm._total)
+    linked.place(metric, centers, None)
+    assert icm._compiled is not None
 
 
 def test_groups_equal_the_sum_over_their_pairs():

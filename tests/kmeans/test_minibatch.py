@@ -90,7 +90,7 @@ def test_batches_of_any_size_give_the_sums_of_all_rows(model):
         model.partial_fit(X[rows], supervision=hints[rows])
     state = model._running
     assert state.stats.counts.sum() == model.n_rows_seen_ == 600
-    np.testing.assert_allclose(state.stats.sums.sum(axis=0), (X - state.middle).sum(axis=0))
+    np.testing.assert_allclose(state.stats.sums.sum(axis=0), (X - state.mean).sum(axis=0))
     assert state.mean_squared_distance == pytest.approx(2 * X.var(axis=0).sum())
     assert adjusted_rand_score(y, model.predict(X)) > 0.8
 

@@ -326,15 +326,15 @@ class Posterior:
         """
         groups = self.number_groups()
         a, b = pairs.T
-        tied = np.flatnonzero((groups[a] == groups[b]) & (groups[a] >= 0) & (a != b))
-        if not len(tied):
+        linked = np.flatnonzero((groups[a] == groups[b]) & (groups[a] >= 0) & (a != b))
+        if not len(linked):
             return
         log_p = self._get_log_proba_of_answered()
-        place = np.searchsorted(self.network.rows, pairs[tied])
+        place = np.searchsorted(self.network.rows, pairs[linked])
         for i in np.unique(place[:, 0]):
             mine = place[:, 0] == i
             shared = self.network.compute_together(log_p, int(i)).mean(axis=0)
-            together[tied[mine]] = shared[place[mine, 1]]
+            together[linked[mine]] = shared[place[mine, 1]]
 
 
 def compute_together(r: np.ndarray, pairs: np.ndarray) -> np.ndarray:

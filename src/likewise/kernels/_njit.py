@@ -19,6 +19,7 @@ from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache, NullCache
+from numba.extending import register_jitable as register_jitable
 
 config: Any = numba.config  # its attributes are created at run time
 

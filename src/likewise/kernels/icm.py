@@ -15,13 +15,23 @@ row i to the cell as ``n Q[i, h] + q[h] - 2 Y[i, h] . s`` with ``Y[i, h] = A_h x
 
 `dist`, `Y`, `Q` and `q` have one entry for each of H metrics: k, or 1 if the clusters share one.
 A row with label -1 is absent. Every accepted move lowers E.
+
+The search is one plain function that Python can run and numba can compile. Compiling takes a second or more,
+and loading numba and the compiled code a third of a second, so Python does the first small problems of a
+process. Both give the same labels and the same energy, to the last digit: all numbers are float64, and
+nothing is reordered.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from likewise.kernels._njit import njit
+# Python does problems of at most _SMALL costs until it has done _TOTAL costs in this process, which takes it
+# about 0.2 s. From then on, or from the first larger problem on, the compiled search does all problems.
+_SMALL = 2**13
+_TOTAL = 2**19
+_total = 0
+_compiled: Any = None
 
 
 class IcmProblem(NamedTuple):
@@ -46,39 +56,69 @@ class IcmProblem(NamedTuple):
     Q: np.ndarray  # (m, H)
 
 
-class IcmState(NamedTuple):
-    """The labels, and the cells of the groups under these labels. All OUT."""
+def descend(problem, start, order, components, max_rounds, max_sweeps):
+    """Label the rows; return the energy and the labels.
 
-    labels: np.ndarray  # (m,)
-    n: np.ndarray  # (G, k)
-    s: np.ndarray  # (G, k, d)
-    q: np.ndarray  # (G, k, H)
+    Rows start with the labels `start` (m,): IN, or absent if it is empty. Then single rows in the given
+    `order` (m,): IN, and whole components move alternately until neither lowers the energy. The components
+    are (comp_ptr, member): IN. The members of component c, at least two, are
+    member[comp_ptr[c]:comp_ptr[c + 1]].
+    """
+    global _total
+    p = problem
+    (m, k), (H, d), G = p.U.shape, p.Y.shape[1:], len(p.group_weight)
+    size = m * k + len(p.partner) * (k if H > 1 else 1) + len(p.group) * k * (1 + H * d)
+    _total += size
+    if _compiled is None and (size > _SMALL or _total > _TOTAL):
+        _compile()
+    cells = G * k * (len(p.X) > 0)
+    given = [p.U, p.indptr, p.partner, p.edge, p.is_cannot, p.weight, p.dist, p.reach]
+    given += [start, order, *components]
+    given += [np.full(m, -1), np.zeros(m, dtype=np.int64), np.ones(m, dtype=bool), np.zeros(2 * k)]
+    if G:
+        given += [p.group_ptr, p.group, p.group_is_cannot, p.group_weight, p.X, p.Y, p.Q]
+        given += [np.zeros(G * k), np.zeros(cells * d), np.zeros(cells * H)]
+    in_python = _compiled is None
+    flat: Any = tuple([np.ravel(each).tolist() if in_python else np.ravel(each) for each in given])
+    links, path, state, groups = flat[:8], flat[8:12], flat[12:16], flat[16:] or None
+    search = _search if in_python else _compiled
+    energy = search(links, groups, state, path, k, H, p.alpha, p.beta, max_rounds, max_sweeps)
+    return energy, np.asarray(state[0], dtype=np.int64)
 
 
-@njit(nogil=True)
-def _put(i, h, sign, group_ptr, group, X, Q, beta, n, s, q):
-    # Add row i to the cells of cluster h (sign 1), or remove it (sign -1).
+def _compile():
+    """Load numba, and the compiled search if it is in the cache."""
+    global _compiled
+    from likewise.kernels._njit import njit, register_jitable
+
+    register_jitable(_put)
+    register_jitable(_group_costs)
+    _compiled = njit(nogil=True, cache=True)(_search)
+
+
+def _put(i, h, sign, k, group_ptr, group, X, Q, n, s, q):
+    # Add row i to the cells of cluster h (sign 1.0), or remove it (sign -1.0). If beta is 0, s and q have no
+    # entries.
+    d, H = len(s) // len(n), len(q) // len(n)
     for t in range(group_ptr[i], group_ptr[i + 1]):
-        g = group[t]
-        n[g, h] += sign
-        if beta != 0.0:
-            for j in range(X.shape[1]):
-                s[g, h, j] += sign * X[i, j]
-            for a in range(Q.shape[1]):
-                q[g, h, a] += sign * Q[i, a]
+        cell = group[t] * k + h
+        n[cell] += sign
+        for j in range(d):
+            s[cell * d + j] += sign * X[i * d + j]
+        for a in range(H):
+            q[cell * H + a] += sign * Q[i * H + a]
 
 
-@njit(nogil=True)
-def _group_costs(i, group_ptr, group, is_cannot, weights, X, Y, Q, alpha, beta, reach, n, s, q, costs):
+def _group_costs(i, k, H, group_ptr, group, is_cannot, weights, Y, Q, alpha, beta, reach, n, s, q, costs):
     # costs (k,): OUT, added to. Cost of row i, which is absent, in each cluster due to its groups, minus the
     # part that all clusters have in common, which is returned.
-    k = costs.shape[0]
-    H = Q.shape[1]
+    d = len(s) // len(n)
     common = 0.0
     for t in range(group_ptr[i], group_ptr[i + 1]):
         g = group[t]
         for c in range(k):
-            if n[g, c] == 0:
+            cell = g * k + c
+            if n[cell] == 0.0:
                 continue
             own = c if H > 1 else 0
             here = 0.0
@@ -86,63 +126,45 @@ def _group_costs(i, group_ptr, group, is_cannot, weights, X, Y, Q, alpha, beta, 
                 a = own if step == 0 else step - 1
                 if beta == 0.0 or (step > 0 and (a == own or is_cannot[g])):
                     continue
-                total = n[g, c] * Q[i, a] + q[g, c, a]
-                for j in range(X.shape[1]):
-                    total -= 2.0 * Y[i, a, j] * s[g, c, j]
-                total = max(total, 0.0)
+                total = n[cell] * Q[i * H + a] + q[cell * H + a]
+                for j in range(d):
+                    total -= 2.0 * Y[(i * H + a) * d + j] * s[cell * d + j]
+                if total < 0.0:
+                    total = 0.0
                 if step == 0:
                     here = total
                 else:
                     costs[a] += weights[g] * 0.5 * beta * (total - here)
             if is_cannot[g]:
-                costs[c] += weights[g] * (reach[c] * n[g, c] - beta * here)
+                costs[c] += weights[g] * (reach[c] * n[cell] - beta * here)
             else:
-                penalty = weights[g] * (alpha * n[g, c] + beta * here)
+                penalty = weights[g] * (alpha * n[cell] + beta * here)
                 common += penalty
                 costs[c] -= penalty
     return common
 
 
-@njit(nogil=True)
-def _find_cheapest(costs, was):
-    # The cheapest cluster; `was`, if it is not -1, unless another one is cheaper by more than rounding.
-    best = was
-    for h in range(costs.shape[0]):
-        if best < 0 or costs[h] < costs[best] - 1e-12 * (abs(costs[h]) + abs(costs[best])):
-            best = h
-    return best
-
-
-@njit(nogil=True)
-def _mark_partners(i, indptr, partner, due):
-    # due (m,): OUT, True for the rows that are linked to row i.
-    for u in range(indptr[i], indptr[i + 1]):
-        due[partner[u]] = True
-
-
-@njit(nogil=True, cache=True)
-def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
+def _search(links, groups, state, path, k, H, alpha, beta, max_rounds, max_sweeps):
     """Label the rows of an empty state; return the energy.
 
-    Rows start with the labels `start` (m,): IN, or absent if it is empty. Then single rows in the given
-    `order` (m,): IN, and whole components move alternately until neither lowers the energy. The members of
-    component c, at least two, are member[comp_ptr[c]:comp_ptr[c + 1]]: IN.
+    links, path: IN; groups: IN, the last three arrays OUT, None if there are none; state: OUT, the labels
+    and room for intermediate results.
 
-    The code of a visit to a row is written once, since every copy of it would lengthen the compilation, for
-    which the first fit waits: with a function for each phase it took 10 s instead of 6 s, and a function that
-    receives `p` for every row counts the references to all its arrays, which made fits 2 to 7 times slower.
-    The phase determines the effect of a visit: SWEEP moves the row to its cheapest cluster. For each
-    component in turn, OUT removes its rows one by one and sums their costs, ELSEWHERE sums the costs that
-    they would have in each cluster, and IN moves all of them to the cheapest cluster.
+    The code of a visit to a row is written once, since every copy of it would lengthen the compilation. For
+    the same reason there are no new arrays and no functions of NumPy, and without groups their code is not
+    compiled. The phase determines the effect of a visit: SWEEP moves the row to its cheapest cluster. For
+    each component in turn, OUT removes its rows one by one and sums their costs, ELSEWHERE sums the costs
+    that they would have in each cluster, and IN moves all of them to the cheapest cluster.
     """
     SWEEP, OUT, ELSEWHERE, IN = -1, 0, 1, 2
-    m, k = p.U.shape
-    H = p.dist.shape[1]
-    n_components = comp_ptr.shape[0] - 1
-    costs = np.empty(k)
-    total = np.empty(k)
-    old = np.empty(m, dtype=np.int64)
-    due = np.ones(m, dtype=np.bool_)  # rows whose linked rows have moved since their last visit
+    U, indptr, partner, edge, is_cannot, weight, dist, reach = links
+    start, order, comp_ptr, member = path
+    # due: rows whose linked rows have moved since their last visit; costs: of a row, then of a component
+    labels, old, due, costs = state
+    if groups is not None:
+        group_ptr, group, group_is_cannot, group_weight, X, Y, Q, n, s, q = groups
+    m = len(labels)
+    n_components = len(comp_ptr) - 1
     energy = before = after = 0.0
     best = 0
     for turn in range(max_rounds):
@@ -152,7 +174,7 @@ def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
             phase = SWEEP
             rows = order
             first, last = 0, m
-            entering = turn == 0 and segment == 0 and start.shape[0] > 0
+            entering = turn == 0 and segment == 0 and len(start) > 0
             if segment >= max_sweeps:
                 phase = (segment - max_sweeps) % 3
                 rows = member
@@ -163,44 +185,49 @@ def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
             settled = not entering
             if phase == OUT:
                 before = after = 0.0
-                total[:] = 0.0
+                for h in range(k):
+                    costs[k + h] = 0.0
             elif phase == IN:
-                best = np.argmin(total)
+                best = 0
+                for h in range(1, k):
+                    if costs[k + h] < costs[k + best]:
+                        best = h
 
             for t in range(first, last):
                 i = rows[t]
                 if phase == SWEEP and not due[i]:
                     continue
-                in_groups = p.group_ptr[i] < p.group_ptr[i + 1]
-                was = state.labels[i]
-                if was >= 0:
-                    state.labels[i] = -1
-                    if in_groups:
-                        _put(i, was, -1, p.group_ptr, p.group, p.X, p.Q, p.beta, state.n, state.s, state.q)
+                was = labels[i]
+                labels[i] = -1
+                in_groups = False
+                if groups is not None:
+                    in_groups = group_ptr[i] < group_ptr[i + 1]
+                    if in_groups and was >= 0:
+                        _put(i, was, -1.0, k, group_ptr, group, X, Q, n, s, q)
 
                 # The cost of row i, now absent, in each cluster.
                 common = 0.0
                 for h in range(k):
-                    costs[h] = p.U[i, h]
-                for u in range(p.indptr[i], p.indptr[i + 1]):
-                    g = state.labels[p.partner[u]]
+                    costs[h] = U[i * k + h]
+                for u in range(indptr[i], indptr[i + 1]):
+                    g = labels[partner[u]]
                     if g < 0:
                         continue
-                    e = p.edge[u]
-                    here = p.dist[e, g if H > 1 else 0]
-                    if p.is_cannot[e]:
-                        costs[g] += p.weight[e] * (p.reach[g] - p.beta * here)
+                    e = edge[u]
+                    here = dist[e * H + g] if H > 1 else dist[e]
+                    if is_cannot[e]:
+                        costs[g] += weight[e] * (reach[g] - beta * here)
                         continue
                     if H > 1:  # the part of a violated must-link that depends on where row i goes
                         for h in range(k):
-                            costs[h] += p.weight[e] * 0.5 * p.beta * (p.dist[e, h] - here)
-                    penalty = p.weight[e] * (p.alpha + p.beta * here)
+                            costs[h] += weight[e] * 0.5 * beta * (dist[e * H + h] - here)
+                    penalty = weight[e] * (alpha + beta * here)
                     common += penalty
                     costs[g] -= penalty
-                if in_groups:
+                if groups is not None and in_groups:
                     common += _group_costs(
-                        i, p.group_ptr, p.group, p.group_is_cannot, p.group_weight, p.X, p.Y, p.Q,
-                        p.alpha, p.beta, p.reach, state.n, state.s, state.q, costs,
+                        i, k, H, group_ptr, group, group_is_cannot, group_weight, Y, Q,
+                        alpha, beta, reach, n, s, q, costs,
                     )  # fmt: skip
                 for h in range(k):
                     costs[h] += common
@@ -208,39 +235,47 @@ def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
                 new = was
                 if phase == SWEEP:
                     due[i] = entering or in_groups
-                    new = start[i] if entering else _find_cheapest(costs, was)
+                    if entering:
+                        new = start[i]
+                    else:  # the cheapest cluster, if it is cheaper by more than rounding
+                        for h in range(k):
+                            if new < 0 or costs[h] < costs[new] - 1e-12 * (abs(costs[h]) + abs(costs[new])):
+                                new = h
                     if new != was:
                         settled = False
                         energy += costs[new] - (costs[was] if was >= 0 else 0.0)
-                        _mark_partners(i, p.indptr, p.partner, due)
+                        for u in range(indptr[i], indptr[i + 1]):
+                            due[partner[u]] = True
                 elif phase == OUT:
                     old[i] = was
                     before += costs[was]
                     new = -1
                 elif phase == ELSEWHERE:
                     for h in range(k):
-                        total[h] += costs[h]
+                        costs[k + h] += costs[h]
                 else:
                     new = best
                     after += costs[best]
-                if new >= 0:
-                    state.labels[i] = new
-                    if in_groups:
-                        _put(i, new, 1, p.group_ptr, p.group, p.X, p.Q, p.beta, state.n, state.s, state.q)
+                labels[i] = new
+                if groups is not None and in_groups and new >= 0:
+                    _put(i, new, 1.0, k, group_ptr, group, X, Q, n, s, q)
 
             if phase == IN:
-                if after < before - 1e-10 * (abs(after) + abs(before)):
+                is_better = after < before - 1e-10 * (abs(after) + abs(before))
+                if is_better:
                     energy += after - before
                     component_moved = True
-                    for t in range(first, last):
-                        due[rows[t]] = True
-                        _mark_partners(rows[t], p.indptr, p.partner, due)
-                    continue
                 for t in range(first, last):
                     i = rows[t]
-                    state.labels[i] = old[i]
-                    _put(i, best, -1, p.group_ptr, p.group, p.X, p.Q, p.beta, state.n, state.s, state.q)
-                    _put(i, old[i], 1, p.group_ptr, p.group, p.X, p.Q, p.beta, state.n, state.s, state.q)
+                    if is_better:
+                        due[i] = True
+                        for u in range(indptr[i], indptr[i + 1]):
+                            due[partner[u]] = True
+                    else:
+                        labels[i] = old[i]
+                        if groups is not None:
+                            _put(i, best, -1.0, k, group_ptr, group, X, Q, n, s, q)
+                            _put(i, old[i], 1.0, k, group_ptr, group, X, Q, n, s, q)
         if not component_moved:
             break
     return energy

@@ -153,25 +153,25 @@ class Projection:
 
     Attributes
     ----------
-    middle : ndarray of shape (d,)
+    mean : ndarray of shape (d,)
         The vector that is subtracted from the rows first.
     directions : ndarray of shape (d, p)
         The directions, which are orthonormal, as columns.
     """
 
-    middle: np.ndarray
+    mean: np.ndarray
     directions: np.ndarray
 
     def project(self, X: np.ndarray) -> np.ndarray:
-        """Return the coordinates of rows from which `middle` is already subtracted."""
+        """Return the coordinates of rows from which `mean` is already subtracted."""
         return X @ self.directions.astype(X.dtype, copy=False)
 
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Return the coordinates of rows."""
-        return self.project(X - self.middle.astype(X.dtype, copy=False))
+        return self.project(X - self.mean.astype(X.dtype, copy=False))
 
     def sum_by_cluster(self, fit: KMeansFit, block: Block) -> ClusterStats:
-        """Return the sums of each cluster in all columns; `middle` is already subtracted from the rows."""
+        """Return the sums of each cluster in all columns; `mean` is already subtracted from the rows."""
         Z = np.empty((len(block), self.directions.shape[1]), dtype=block.X.dtype)
         pass_through(block.X, (self.project,), Z)  # as `Rows.transform` does, so that the labels are equal
         labels = label_block(fit.centers, fit.metric, fit.fixed, replace(block, X=Z))
@@ -346,8 +346,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """Return the metric that the must-links suggest, or None if no metric is learned."""
         return None
 
-    def _make_projection(self, X: Rows, middle: np.ndarray) -> Projection | None:
-        """Return the projection of the rows, from which `middle` is already subtracted, or None."""
+    def _make_projection(self, X: Rows, mean: np.ndarray) -> Projection | None:
+        """Return the projection of the rows, from which `mean` is already subtracted, or None."""
         return None
 
     def _draw_seeds(self, hinted: HintedSubset, draws: Rows, rng: Any) -> np.ndarray:
@@ -403,20 +403,20 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         closure = check_closure(few, rows=hinted_rows)
 
         rows.threads = get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
-        middle = np.zeros(rows.shape[1], dtype=rows.dtype)
+        mean = np.zeros(rows.shape[1], dtype=rows.dtype)
         if not rows.is_sparse:
-            middle = (rows.sum(partial(sum_rows, "rows", NO_ROWS)) / rows.total_weight).astype(rows.dtype)
-            rows = rows.transform(partial(np.add, -middle))  # distances lose fewer digits around the origin
-        centered, projection = rows, self._make_projection(rows, middle)
+            mean = (rows.sum(partial(sum_rows, "rows", NO_ROWS)) / rows.total_weight).astype(rows.dtype)
+            rows = rows.transform(partial(np.add, -mean))  # distances lose fewer digits around the origin
+        centered, projection = rows, self._make_projection(rows, mean)
         self._projection = projection
         if projection is not None:
             rows = rows.transform(projection.project, projection.directions.shape[1])
         hinted = HintedSubset.from_data(rows, hinted_rows, few, closure)
-        plan = self._plan(rows, hinted, self._make_hinted_rows(rows, hinted, rng), middle, rng)
+        plan = self._plan(rows, hinted, self._make_hinted_rows(rows, hinted, rng), mean, rng)
         unlinked = None
         is_auto = isinstance(self.init, str) and self.init == "auto"
         if is_auto and plan.steps.learning is not None and plan.steps.hinted is not None:
-            unlinked = self._plan(rows, HintedSubset.from_data(rows), None, middle, unlinked_rng)
+            unlinked = self._plan(rows, HintedSubset.from_data(rows), None, mean, unlinked_rng)
         progress = None
         if getattr(self, "_skl_callbacks", None):
             plans = [plan] if unlinked is None else [plan, unlinked]
@@ -441,15 +441,15 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         renumber = None if order is None else np.argsort(order).astype(np.int32)
         labels = plan.steps.collect_labels(best, renumber)
         self._keep(
-            best if order is None else replace(best, centers=best.centers[order]), labels, middle, hinted
+            best if order is None else replace(best, centers=best.centers[order]), labels, mean, hinted
         )
         # If the fit has not converged, these differ from the centres that rows were assigned to.
         means = compute_means(best.stats, best.centers)
         if projection is not None:  # an empty cluster keeps its centre, in all columns
             sums = centered.sum(partial(projection.sum_by_cluster, best))
             means = compute_means(sums, means @ projection.directions.T)
-        centers = ((means if order is None else means[order]) + middle) / self._row_unit
-        self.cluster_centers_ = centers.astype(middle.dtype)
+        centers = ((means if order is None else means[order]) + mean) / self._row_unit
+        self.cluster_centers_ = centers.astype(mean.dtype)
         if progress is not None:
             progress.finish()
         return self
@@ -459,7 +459,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         X: Rows,
         named: HintedSubset,
         hinted: HintedRowPlacer | None,
-        middle: Any,
+        mean: Any,
         rng: Any,
         *,
         is_batch: bool = False,
@@ -468,7 +468,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         learning = self._make_learning(hinted)
         hinted = hinted if self._hints_assign else None
         steps = KMeansSteps(X, self.n_clusters, hinted=hinted, learning=learning, tracked=named.rows)
-        starts = self._make_starts(X, named, middle, rng)
+        starts = self._make_starts(X, named, mean, rng)
         is_linked = hinted is not None and "links" in named.hints.kinds
         on = steps if is_linked and len(starts) > 2 else None
         if X.shape[0] > MANY_ROWS and len(starts) > 1 and not is_batch:
@@ -521,7 +521,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             ]
         return [follow(plan.steps, start, max_iter=max_iter) for start in starts]
 
-    def _make_starts(self, X: Rows, hinted: HintedSubset, middle: Any, rng: Any) -> list[Start]:
+    def _make_starts(self, X: Rows, hinted: HintedSubset, mean: Any, rng: Any) -> list[Start]:
         """Return every start: the first from the hints, the others drawn by k-means++.
 
         If a metric is learned, every third start uses the metric that the must-links suggest from the
@@ -530,8 +530,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """
         plain = Metric(np.ones((1, X.shape[1])))
         if not isinstance(self.init, str):
-            given = self._check_init_array(self.init, (self.n_clusters, len(middle)))
-            given = given * self._row_unit - middle
+            given = self._check_init_array(self.init, (self.n_clusters, len(mean)))
+            given = given * self._row_unit - mean
             return [Start(given if self._projection is None else self._projection.project(given), plain)]
         suggested = self._suggest_metric(X, hinted)
         n_starts, n_hinted = self.n_init, self._n_hinted_starts
@@ -550,8 +550,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
                     draws = X.transform(metric.embed)
                     here = replace(hinted, X=draws.take(hinted.rows))
                 if X.shape[0] > MANY_ROWS or X.shape[0] * X.shape[1] * self.n_clusters >= COSTLY:
-                    tied = ComponentCentroids.from_closure(here.X, here.closure, here.weight, here.rows)
-                    draws = reduce_rows(draws, self.n_clusters, tied, rng)
+                    components = ComponentCentroids.from_closure(here.X, here.closure, here.weight, here.rows)
+                    draws = reduce_rows(draws, self.n_clusters, components, rng)
                 spaces[id(metric)] = here, draws
             here, draws = spaces[id(metric)]
             if number < n_hinted:
@@ -561,11 +561,11 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             starts.append(Start(metric.unembed(seeds), metric, learn=metric is not plain))
         return starts
 
-    def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, hinted: HintedSubset) -> None:
+    def _keep(self, fit: KMeansFit, labels: Any, mean: np.ndarray, hinted: HintedSubset) -> None:
         self.labels_ = labels
         self._assigned_to = fit.centers
         if self._projection is None:
-            self._assigned_to = (fit.centers + middle).astype(middle.dtype)
+            self._assigned_to = (fit.centers + mean).astype(mean.dtype)
         self.n_iter_ = fit.n_iter
         self.objective_ = fit.objective
         self._keep_metric(fit.metric)

@@ -89,8 +89,8 @@ class SeededKMeans(KMeansFamily):
         order: np.ndarray = linear_sum_assignment(shared, maximize=True)[1]
         return order
 
-    def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, hinted: HintedSubset) -> None:
-        super()._keep(fit, labels, middle, hinted)
+    def _keep(self, fit: KMeansFit, labels: Any, mean: np.ndarray, hinted: HintedSubset) -> None:
+        super()._keep(fit, labels, mean, hinted)
         self.classes_ = hinted.hints.classes
 
 

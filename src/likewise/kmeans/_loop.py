@@ -24,6 +24,9 @@ _PIECE = 2048
 _PATIENCE = 5
 # From this many numbers in the centres (clusters x columns) on, bounds save most comparisons of rows.
 _BOUNDED = 2**12
+# Up to this many products (rows x columns x clusters) a block is labelled by NumPy: the kernel takes half the
+# time, but loading or compiling it takes longer than whole fits of such blocks.
+_SMALL = 2**17
 
 
 class Metric:
@@ -79,11 +82,11 @@ class Metric:
             return np.maximum(out, 0.0, out=out)
         X = np.asarray(X, dtype=np.float64)
         if self.shared:  # one matrix product; centring keeps the loss of precision small
-            middle = centers.mean(axis=0)
-            around = centers - middle
+            mean = centers.mean(axis=0)
+            around = centers - mean
             image = around * self.A[0] if self.diagonal else around @ self.A[0]
             b = (image * around).sum(axis=1) - self.log_det[0]
-            out = self.compute_lengths(X - middle) + (X - middle) @ (-2.0 * image).T + (b + self.log_det[0])
+            out = self.compute_lengths(X - mean) + (X - mean) @ (-2.0 * image).T + (b + self.log_det[0])
             return np.maximum(out, 0.0, out=out)
         out = np.empty((len(X), len(centers)))
         for h, center in enumerate(centers):
@@ -276,13 +279,14 @@ def find_nearest(
     labels: np.ndarray,
 ) -> ClusterStats:
     """Write the nearest cluster of each row to `labels`, and return the statistics of the clusters."""
-    from likewise.kernels import assign
-
     (k, d), dtype = centers.shape, X.dtype
-    if metric.moments == "full":
+    is_small = X.shape[0] * d * k <= _SMALL and not issparse(X)
+    if metric.moments == "full" or (metric.moments and is_small):
         labels[:] = metric.compute_costs(X, centers).argmin(axis=1)
-        return ClusterStats.from_labels(X, labels, weight, k, moments="full")
+        return ClusterStats.from_labels(X, labels, weight, k, moments=metric.moments)
     if metric.moments == "diagonal":
+        from likewise.kernels import assign
+
         B = -2.0 * metric.A * centers
         c = (metric.A * np.square(centers)).sum(axis=1) - metric.log_det
         sums, squares, counts = np.zeros((k, d)), np.zeros((k, d)), np.zeros(k)
@@ -292,6 +296,12 @@ def find_nearest(
     # With a shared metric the cost of x in h is W[h] . x + b[h] + x' A x, and x' A x is the same for every h.
     image = centers * metric.A[0] if metric.diagonal else centers @ metric.A[0]
     W, b = -2.0 * image, (image * centers).sum(axis=1) - metric.log_det[0]
+    if is_small:
+        labels[:] = (X @ W.T.astype(dtype) + b.astype(dtype)).argmin(axis=1)
+        return ClusterStats.from_labels(X, labels, weight, k, moments=moments)
+
+    from likewise.kernels import assign
+
     if issparse(X):
         sums, counts = np.zeros((k, d)), np.zeros(k)
         columns = np.ascontiguousarray(W.T, dtype=dtype)

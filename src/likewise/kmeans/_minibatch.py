@@ -64,10 +64,10 @@ class RunningClusters:
 
     Attributes
     ----------
-    middle : ndarray of shape (d,)
+    mean : ndarray of shape (d,)
         The vector that is subtracted from the rows.
     centers : ndarray of shape (k, d)
-        The means of the clusters minus `middle`.
+        The means of the clusters minus `mean`.
     metric : Metric
         The metric that was fitted to the running scatter.
     stats : ClusterStats
@@ -85,7 +85,7 @@ class RunningClusters:
         Exponentially weighted sums of the objective and of the row weights of recent batches.
     """
 
-    middle: np.ndarray
+    mean: np.ndarray
     centers: np.ndarray
     metric: Metric
     stats: ClusterStats
@@ -99,14 +99,14 @@ class RunningClusters:
     weight: float = 0.0
 
     @classmethod
-    def begin(cls, middle: np.ndarray, start: Start, learning: MetricLearning | None) -> RunningClusters:
+    def begin(cls, mean: np.ndarray, start: Start, learning: MetricLearning | None) -> RunningClusters:
         """Return the state of a start before any row is seen."""
         k, d = start.centers.shape
         violation_scatter = np.zeros(_get_scatter_shape(k, d, learning))
         own = learning is not None and learning.per_cluster
         stats = ClusterStats(np.zeros(k), np.zeros((k, d)), np.zeros_like(violation_scatter) if own else None)
         second = np.zeros(violation_scatter.shape[1:])
-        return cls(middle, start.centers, start.metric, stats, second, violation_scatter, np.zeros(k))
+        return cls(mean, start.centers, start.metric, stats, second, violation_scatter, np.zeros(k))
 
     def is_compatible(self, k: int, learning: MetricLearning | None) -> bool:
         """Return True if a fit with k clusters and these settings can continue from this state."""
@@ -302,18 +302,18 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         )
         n, size = len(rows), min(self.batch_size, len(rows))
         drawn, weight, share = _draw_first_batch(rows, hinted, _FIRST * max(size, self.n_clusters), rng)
-        middle = _compute_mean(ArrayRows(drawn).with_weights(weight))
+        mean = _compute_mean(ArrayRows(drawn).with_weights(weight))
         # Hinted rows come first in a batch.
-        here = replace(hinted, rows=np.arange(len(hinted_rows)), X=hinted.X - middle)
-        batch = self._center_batch(drawn, weight, middle)
+        here = replace(hinted, rows=np.arange(len(hinted_rows)), X=hinted.X - mean)
+        batch = self._center_batch(drawn, weight, mean)
         # At full weight; in each batch, linked rows and their links count less.
         every = self._make_linked_rows(batch, here, rng)
         linked = None if every is None else every.with_share(share, self._make_batch_penalty(batch))
-        plan = self._plan(batch, here, linked, middle, rng, is_batch=True)
+        plan = self._plan(batch, here, linked, mean, rng, is_batch=True)
 
         progress = FitProgress(self, X, len(plan.starts) + 2 * (plan.on is not None) + 1)
         best = plan.choose(self._fit_starts(plan, _SETTLE, progress))
-        state = RunningClusters.begin(middle, Start(best.centers, best.metric), plan.steps.learning)
+        state = RunningClusters.begin(mean, Start(best.centers, best.metric), plan.steps.learning)
         where = best.hinted_labels
         state, where = self._update_on_batch(state, batch, round(share * n), here.rows, linked, where, rng)
         settled = self.max_no_improvement is None
@@ -330,7 +330,7 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         for drawn, weight in read_batches(rows, draw_pools(draw, min(AT_ONCE, n // size), rng, most)):
             drawn = np.concatenate([hinted.X, drawn])
             weight = np.concatenate([size / n * hinted.weight, weight])
-            batch = self._center_batch(drawn, weight, middle)
+            batch = self._center_batch(drawn, weight, mean)
             if every is not None:
                 linked = every.with_share(size / n, self._make_batch_penalty(batch, state))
             state, where = self._update_on_batch(state, batch, size, here.rows, linked, where, rng)
@@ -389,22 +389,22 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         self._check_start_or_state(rows, state)
         if state is None:
             self._rng = check_random_state(self.random_state)
-        rng, middle = self._rng, _compute_mean(rows) if state is None else state.middle
+        rng, mean = self._rng, _compute_mean(rows) if state is None else state.mean
         hinted_rows, few = hints.restrict_to_hinted()
         rows.threads = self._get_n_threads(rows)
-        shifted = rows.transform(partial(np.add, -middle.astype(rows.dtype)))
+        shifted = rows.transform(partial(np.add, -mean.astype(rows.dtype)))
         hinted = HintedSubset.from_data(
             shifted, hinted_rows, few, self._compute_soft_closure(few, rows=hinted_rows)
         )
         linked = self._make_linked_rows(shifted, hinted, rng, state)
         where = None
         if state is None:
-            plan = self._plan(shifted, hinted, linked, middle, rng, is_batch=True)
+            plan = self._plan(shifted, hinted, linked, mean, rng, is_batch=True)
             start = plan.starts[0]
             if isinstance(self.init, str):
                 best = plan.choose(self._fit_starts(plan, _SETTLE))
                 start, where = Start(best.centers, best.metric), best.hinted_labels
-            state = RunningClusters.begin(middle, start, plan.steps.learning)
+            state = RunningClusters.begin(mean, start, plan.steps.learning)
         state, where = self._update_on_batch(state, shifted, len(rows), hinted_rows, linked, where, rng)
         self.n_iter_ = 1
         self._keep_running(state)
@@ -413,8 +413,8 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
 
     # ------------------------------------------------------------------ one batch
 
-    def _center_batch(self, X: np.ndarray, weight: np.ndarray, middle: np.ndarray) -> Rows:
-        rows = ArrayRows(X - middle).with_weights(weight)
+    def _center_batch(self, X: np.ndarray, weight: np.ndarray, mean: np.ndarray) -> Rows:
+        rows = ArrayRows(X - mean).with_weights(weight)
         rows.threads = self._get_n_threads(rows)
         return rows
 
@@ -478,8 +478,8 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
 
     def _keep_running(self, state: RunningClusters) -> None:
         self._running = state
-        self._assigned_to = (state.centers + state.middle).astype(state.middle.dtype)
-        self.cluster_centers_ = (self._assigned_to / self._row_unit).astype(state.middle.dtype)
+        self._assigned_to = (state.centers + state.mean).astype(state.mean.dtype)
+        self.cluster_centers_ = (self._assigned_to / self._row_unit).astype(state.mean.dtype)
         self.objective_ = state.objective
         self.n_steps_, self.n_rows_seen_ = state.n_steps, state.n_rows
         self._keep_metric(state.metric)
@@ -494,7 +494,7 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
             placed = linked.place(state.metric, state.centers, where.astype(np.int64))
             fixed = FixedLabels(hinted.rows, placed.labels.astype(np.int32))
         rows.threads = self._get_n_threads(rows)
-        predict = partial(_predict_nearest, state.centers, state.metric, state.middle.astype(rows.dtype))
+        predict = partial(_predict_nearest, state.centers, state.metric, state.mean.astype(rows.dtype))
         self.labels_, n_found = label_rows(rows, predict, fixed.rows, fixed.labels, self.n_clusters)
         self.violations_ = Satisfaction._from_codes(fixed.labels, hinted.hints.links, hinted.rows)
         return n_found
@@ -519,10 +519,10 @@ def _compute_mean(rows: Rows) -> np.ndarray:
     return total.astype(rows.dtype)
 
 
-def _predict_nearest(centers: np.ndarray, metric: Metric, middle: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Return the nearest cluster of each row; `centers` are relative to `middle`."""
+def _predict_nearest(centers: np.ndarray, metric: Metric, mean: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Return the nearest cluster of each row; `centers` are relative to `mean`."""
     labels = np.empty(len(X), dtype=np.int32)
-    find_nearest(X - middle, get_ones(len(X)), centers, metric, None, labels)
+    find_nearest(X - mean, get_ones(len(X)), centers, metric, None, labels)
     return labels
 
 

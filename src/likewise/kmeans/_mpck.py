@@ -284,7 +284,7 @@ class MPCKMeans(SoftLinks):
         must, cannot = self.must_weight * self._weight_unit, self.cannot_weight * self._weight_unit
         return Penalty(must, cannot, alpha=0.0, beta=1.0, reach=None)
 
-    def _make_projection(self, X: Rows, middle: np.ndarray) -> Projection | None:
+    def _make_projection(self, X: Rows, mean: np.ndarray) -> Projection | None:
         """Return the projection to the principal directions of the rows, or None to keep all columns."""
         d, n_components, is_full = X.shape[1], self.n_components, self.metric == "full"
         if n_components == "auto":
@@ -303,7 +303,7 @@ class MPCKMeans(SoftLinks):
         vectors = vectors[:, : -n_kept - 1 : -1]  # in decreasing order of variance
         # The sign of an eigenvector is arbitrary: its largest entry is positive.
         largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
-        return Projection(middle, np.ascontiguousarray(vectors * np.sign(largest), dtype=X.dtype))
+        return Projection(mean, np.ascontiguousarray(vectors * np.sign(largest), dtype=X.dtype))
 
     def _make_learning(self, hinted: HintedRowPlacer | None) -> MetricLearning:
         linked = hinted if isinstance(hinted, LinkedRows) else None
@@ -322,10 +322,16 @@ class MPCKMeans(SoftLinks):
         moment: Moment = "squares" if self.metric == "diagonal" else "products"
         total = X.sum(partial(sum_rows, moment, NO_ROWS))
         spread = np.sqrt((total if total.ndim == 1 else total.diagonal()) / X.total_weight)
-        tied = ComponentCentroids.from_closure(hinted.X, hinted.closure, hinted.weight)
-        weight = hinted.weight[tied.rows]
-        within = np.asarray(hinted.X[tied.rows], dtype=np.float64) - tied.centroids[tied.place]
-        freedom = weight.sum() - tied.mass.sum() / np.bincount(tied.place).mean() if len(tied.rows) else 0.0
+        components = ComponentCentroids.from_closure(hinted.X, hinted.closure, hinted.weight)
+        weight = hinted.weight[components.rows]
+        within = (
+            np.asarray(hinted.X[components.rows], dtype=np.float64) - components.centroids[components.place]
+        )
+        freedom = (
+            weight.sum() - components.mass.sum() / np.bincount(components.place).mean()
+            if len(components.rows)
+            else 0.0
+        )
         one = self._weight_unit
         scatter = as_rows(within, weight=weight).sum(partial(sum_rows, moment, NO_ROWS))
         scatter = scatter + total / X.total_weight * one
@@ -695,19 +701,10 @@ def search_labels(
     """
     from likewise.kernels import icm
 
-    (m, k), G = problem.U.shape, len(problem.group_weight)
-    cells = G if len(problem.X) else 0
+    m, k = problem.U.shape
     gap = np.zeros(m)
     if k > 1:
         two = np.partition(problem.U, 1, axis=1)
         gap = two[:, 1] - two[:, 0]
     order = order[np.argsort(-gap[order], kind="stable")]
-    found = []
-    for start in starts:
-        state = icm.IcmState(
-            np.full(m, -1), np.zeros((G, k)),
-            np.zeros((cells, k, problem.X.shape[1])), np.zeros((cells, k, problem.Q.shape[1])),
-        )  # fmt: skip
-        energy = icm.descend(problem, state, start, order, *components, _MAX_ROUNDS, _MAX_SWEEPS)
-        found.append((energy, state.labels))
-    return found
+    return [icm.descend(problem, start, order, components, _MAX_ROUNDS, _MAX_SWEEPS) for start in starts]

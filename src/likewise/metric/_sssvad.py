@@ -166,8 +166,8 @@ class SSSVaD(HintedClusterer):
         X, hints = self._check_fit(X, y, supervision)
         rng = check_random_state(self.random_state)
         rows = np.asarray(X, dtype=np.float64)
-        middle = rows.mean(axis=0)
-        rows = rows - middle
+        mean = rows.mean(axis=0)
+        rows = rows - mean
         scale = float(np.sqrt(np.square(rows).mean())) or 1.0
         comparisons = get_comparisons(self, rows, hints, self.neither)
         problem = SssvadProblem(rows / scale, comparisons, self.triplet_weight, self.margin, self.temperature)
@@ -184,7 +184,7 @@ class SSSVaD(HintedClusterer):
         centers = np.array(best.centers)
         for h in np.unique(best.labels):
             centers[h] = problem.X[best.labels == h].mean(axis=0)
-        self.cluster_centers_ = (centers * scale + middle).astype(X.dtype)
+        self.cluster_centers_ = (centers * scale + mean).astype(X.dtype)
         self.feature_weights_ = best.weights
         self.objective_ = best.objective
         self.n_iter_ = best.n_iter

@@ -70,7 +70,7 @@ class FitData:
     trial, trial_named
         The rows on which starts are tried, and the hinted rows among them: all rows, or a sample in memory
         that includes every hinted row.
-    middle : ndarray of shape (d,)
+    mean : ndarray of shape (d,)
         The mean of the rows.
     ridge : float
         The constant that is added to variances.
@@ -82,7 +82,7 @@ class FitData:
     named: HintedSubset
     trial: Rows
     trial_named: HintedSubset
-    middle: np.ndarray
+    mean: np.ndarray
     ridge: float
     relations: Callable[[], Relations] | None
 
@@ -306,7 +306,7 @@ class MixtureFamily(HintedClusterer, ABC):
         components.
         """
         k, n_parts = self.n_clusters, self.n_clusters * self._n_sub
-        kind, mean = KINDS[self.covariance_type], data.middle
+        kind, mean = KINDS[self.covariance_type], data.mean
         if not isinstance(self.init, str):
             means = self._check_init_array(self.init, (n_parts, len(mean)))
             total = data.rows.sum(partial(compute_nearest_moments, kind, mean, means))
@@ -341,7 +341,7 @@ class MixtureFamily(HintedClusterer, ABC):
         if self._n_sub > 1:
             parts = self._split(X, parts, rng)
         kind, n_parts = KINDS[self.covariance_type], k * self._n_sub
-        return self._start(compute_moments(kind, data.middle, n_parts, X, parts), data, None)
+        return self._start(compute_moments(kind, data.mean, n_parts, X, parts), data, None)
 
     def _split(self, X: np.ndarray, parts: np.ndarray, rng: Any) -> np.ndarray:
         """Split each cluster into sub-clusters by k-means++ draws among its rows."""
@@ -367,9 +367,9 @@ class MixtureFamily(HintedClusterer, ABC):
             covariances[is_small] = shapeless.covariances[is_small]
             found = Gaussians.from_covariances(kind, found.means, covariances)
         if means is not None:
-            found = Gaussians.from_covariances(kind, means - data.middle, found.covariances)
+            found = Gaussians.from_covariances(kind, means - data.mean, found.covariances)
         within = np.full((k, self._n_sub), -np.log(self._n_sub))
-        return Mixture(np.full(k, -np.log(k)), within, found, data.middle)
+        return Mixture(np.full(k, -np.log(k)), within, found, data.mean)
 
     def _keep(self, rows: Rows, steps: MixtureSteps, fit: MixtureFit) -> None:
         self._keep_mixture(fit.mixture)
@@ -398,7 +398,7 @@ class MixtureFamily(HintedClusterer, ABC):
     def _keep_mixture(self, mixture: Mixture) -> None:
         self._mixture = mixture
         self.weights_ = np.exp(mixture.log_weights)
-        self.means_ = mixture.gaussians.means + mixture.middle
+        self.means_ = mixture.gaussians.means + mixture.mean
         self.covariances_ = mixture.gaussians.covariances
 
     # ------------------------------------------------------------------ using
@@ -582,29 +582,29 @@ def sum_block(block: Block) -> np.ndarray:
     return total
 
 
-def sum_squares_from(middle: np.ndarray, block: Block) -> np.ndarray:
-    """Return the column sums of the squared differences between the rows of a block and `middle`."""
-    total: np.ndarray = np.square(np.subtract(block.X, middle, dtype=np.float64)).sum(axis=0)
+def sum_squares_from(mean: np.ndarray, block: Block) -> np.ndarray:
+    """Return the column sums of the squared differences between the rows of a block and `mean`."""
+    total: np.ndarray = np.square(np.subtract(block.X, mean, dtype=np.float64)).sum(axis=0)
     return total
 
 
 def compute_moments(
-    kind: Covariances, middle: np.ndarray, n_parts: int, X: np.ndarray, parts: np.ndarray
+    kind: Covariances, mean: np.ndarray, n_parts: int, X: np.ndarray, parts: np.ndarray
 ) -> ComponentMoments:
     """Return the moments of rows whose Gaussians are known."""
     each = np.eye(n_parts)
     found = [
-        kind.compute_moments(kind.prepare(X[rows], middle), each[parts[rows]])
+        kind.compute_moments(kind.prepare(X[rows], mean), each[parts[rows]])
         for rows in split_rows(X, kind, n_parts)
     ]
     return sum(found[1:], start=found[0])
 
 
 def compute_nearest_moments(
-    kind: Covariances, middle: np.ndarray, means: np.ndarray, block: Block
+    kind: Covariances, mean: np.ndarray, means: np.ndarray, block: Block
 ) -> ComponentMoments:
     """Return the moments of the rows of a block, each assigned to the Gaussian with the nearest mean."""
     parts = np.empty(0, dtype=np.int64)
     if len(block):
         parts = pairwise_distances_argmin(block.X, means.astype(block.X.dtype))
-    return compute_moments(kind, middle, len(means), block.X, parts)
+    return compute_moments(kind, mean, len(means), block.X, parts)

@@ -25,13 +25,13 @@ _LEAST_WEIGHT = 1e-8
 class Mixture:
     """The parameters of a mixture: class weights (K,), Gaussian weights per class (K, S), K * S Gaussians.
 
-    The Gaussians describe rows minus `middle`, because distances lose fewer digits around the origin.
+    The Gaussians describe rows minus `mean`, because distances lose fewer digits around the origin.
     """
 
     log_weights: np.ndarray
     log_within: np.ndarray
     gaussians: Gaussians
-    middle: np.ndarray
+    mean: np.ndarray
 
     @property
     def n_classes(self) -> int:
@@ -46,7 +46,7 @@ class Mixture:
 
     def prepare(self, X: np.ndarray) -> np.ndarray:
         """Return the rows in the form that the Gaussians take."""
-        return self.gaussians.kind.prepare(X, self.middle)
+        return self.gaussians.kind.prepare(X, self.mean)
 
     def iterate_pieces(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield slices of rows that fit the cache, and the prepared rows of each; at least one."""
@@ -224,7 +224,7 @@ def maximise(mixture: Mixture, expected: Expectations, log_weights: np.ndarray, 
     within = expected.moments.counts.reshape(mixture.log_within.shape)
     log_within = np.log(np.maximum(within, _LEAST_WEIGHT))
     log_within -= log_sum_exp(log_within)[:, None]
-    return Mixture(log_weights, log_within, gaussians, mixture.middle)
+    return Mixture(log_weights, log_within, gaussians, mixture.mean)
 
 
 def expect_block(mixture: Mixture, without: np.ndarray, block: Block) -> Expectations:

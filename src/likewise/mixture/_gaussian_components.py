@@ -102,9 +102,9 @@ class Covariances(ABC):
 
     name: CovarianceType
 
-    def prepare(self, X: np.ndarray, middle: np.ndarray) -> np.ndarray:
+    def prepare(self, X: np.ndarray, mean: np.ndarray) -> np.ndarray:
         """Return the centred rows in float64, and anything else that is computed once per row."""
-        return np.subtract(X, middle, dtype=np.float64)
+        return np.subtract(X, mean, dtype=np.float64)
 
     def count_numbers_per_row(self, n_components: int, n_features: int) -> int:
         """Return the number of values per row in the largest table of a block."""
@@ -217,10 +217,10 @@ class DiagonalCovariances(Covariances):
 
     name: CovarianceType = "diag"
 
-    def prepare(self, X: np.ndarray, middle: np.ndarray) -> np.ndarray:
+    def prepare(self, X: np.ndarray, mean: np.ndarray) -> np.ndarray:
         n, d = X.shape
         both = np.empty((n, 2 * d))
-        np.subtract(X, middle, out=both[:, :d], dtype=np.float64)
+        np.subtract(X, mean, out=both[:, :d], dtype=np.float64)
         np.square(both[:, :d], out=both[:, d:])
         return both
 

@@ -299,14 +299,14 @@ class ScaledColumns(NamedTuple):
     """Rows with the mean and the standard deviation of each column, by which regressions are scaled."""
 
     X: Any  # (n_samples, n_features), not scaled
-    middle: np.ndarray
+    mean: np.ndarray
     width: np.ndarray  # 1 in place of a standard deviation of 0
 
     @classmethod
     def from_data(cls, X: Any) -> ScaledColumns:
         """Compute the means and the standard deviations."""
-        middle, variance = mean_variance_axis(X, 0) if issparse(X) else (X.mean(axis=0), X.var(axis=0))
-        return cls(X, middle, np.where(variance > 0, np.sqrt(np.maximum(variance, 0.0)), 1.0))
+        mean, variance = mean_variance_axis(X, 0) if issparse(X) else (X.mean(axis=0), X.var(axis=0))
+        return cls(X, mean, np.where(variance > 0, np.sqrt(np.maximum(variance, 0.0)), 1.0))
 
 
 def fit_logistic(
@@ -325,14 +325,14 @@ def fit_logistic(
     `intercept` and never ends with a lower value. Its steps are scaled as if the columns were standardised,
     so columns with large numbers do not slow down the others; the objective is unchanged.
     """
-    X, middle, width = columns
+    X, mean, width = columns
     n_labels, n_features = coef.shape
 
     def unscale(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients and intercepts for the original columns."""
         scaled = flat.reshape(n_labels, n_features + 1)
         weights = scaled[:, :-1] / width
-        return weights, scaled[:, -1] - weights @ middle
+        return weights, scaled[:, -1] - weights @ mean
 
     def compute_loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         w, b = unscale(flat)
@@ -340,11 +340,11 @@ def fit_logistic(
         value = -np.vdot(both, logits) - np.vdot(above, log_expit(-logits))
         excess = above * expit(logits) - both
         total = excess.sum(axis=0) + _INTERCEPT_L2 * b
-        of_columns = ((X.T @ excess).T + l2 * w - np.outer(total, middle)) / width
+        of_columns = ((X.T @ excess).T + l2 * w - np.outer(total, mean)) / width
         penalty = 0.5 * l2 * np.vdot(w, w) + 0.5 * _INTERCEPT_L2 * np.vdot(b, b)
         return value + penalty, np.column_stack([of_columns, total]).ravel()
 
-    start = np.column_stack([coef * width, intercept + coef @ middle]).ravel()
+    start = np.column_stack([coef * width, intercept + coef @ mean]).ravel()
     found = minimize(
         compute_loss, start, jac=True, method="L-BFGS-B", options={"maxiter": n_steps, "maxcor": 10}
     )

@@ -250,18 +250,18 @@ def fit_logistic_curves(scores: np.ndarray, wanted: np.ndarray) -> tuple[np.ndar
     Slopes are not negative. An additional row with the mean score and the target 0.5 keeps them finite.
     """
     n, n_labels = scores.shape
-    middle, scale = scores.mean(axis=0), scores.std(axis=0)
+    mean, scale = scores.mean(axis=0), scores.std(axis=0)
     slopes, shifts = np.zeros(n_labels), logit((wanted.sum(axis=0) + 0.5) / (n + 1.0))
     sides = np.repeat([1, 0], n + 1)
     for k in np.flatnonzero(scale > 1e-12 * np.abs(scores).max(axis=0, initial=0.0)):
-        column = np.append((scores[:, k] - middle[k]) / scale[k], 0.0)
+        column = np.append((scores[:, k] - mean[k]) / scale[k], 0.0)
         share = np.append(wanted[:, k], 0.5)
         curve = LogisticRegression(max_iter=1000).fit(
             np.tile(column, 2)[:, None], sides, sample_weight=np.append(share, 1.0 - share)
         )
         if curve.coef_[0, 0] > 0.0:
             slopes[k] = curve.coef_[0, 0] / scale[k]
-            shifts[k] = curve.intercept_[0] - slopes[k] * middle[k]
+            shifts[k] = curve.intercept_[0] - slopes[k] * mean[k]
     return slopes, shifts
 
 

@@ -260,15 +260,20 @@ def _is_stated(pairs: IntArray, groups: RowGroups, i: int, j: int) -> bool:
     return len(groups.find_shared(i, j)) > 0
 
 
-def _number_components(links: Links, n_samples: int) -> IntArray:
-    """Return the component of each row; components are numbered in the order of their first rows.
+def compute_closure(links: Links, n_samples: int, on_conflict: OnConflict) -> Closure:
+    """Compute components and cannot-links between them, in time linear in the rows and links.
 
-    Each row points to an earlier row of its component or to itself, initially to itself. If the two ends of a
-    link point to different rows, the later of these is made to point to the earlier one. Then every row is
-    made to point to the end of its chain of pointers. Each round merges components; in practice a few
-    rounds are enough. SciPy's `connected_components` takes 0.6 times as long on 500,000 links, but ten times
-    as long (0.4 ms) on a few links, which a fit closes several times.
+    Components are numbered in the order of their first rows. To find them, each row points to an earlier row
+    of its component or to itself, initially to itself. If the two ends of a link point to different rows, the
+    later of these is made to point to the earlier one. Then every row is made to point to the end of its
+    chain of pointers. Each round merges components; in practice a few rounds are enough. SciPy's
+    `connected_components` takes 0.6 times as long on 500,000 links, but ten times as long (0.4 ms) on a few
+    links, which a fit closes several times.
+
+    The caller raises the error for ``on_conflict="raise"``, since it knows the names of the rows.
     """
+    if on_conflict not in get_args(OnConflict):
+        raise ValueError(f"on_conflict must be one of {get_args(OnConflict)}, got {on_conflict!r}.")
     edges = links.must
     if len(links.must_groups.weights):
         edges = np.concatenate([edges, links.must_groups.list_star_edges()])
@@ -280,18 +285,7 @@ def _number_components(links: Links, n_samples: int) -> IntArray:
         while not np.array_equal(heads, further := heads[heads]):
             heads = further
         ends = heads[edges]
-    numbers: IntArray = (np.cumsum(heads == every) - 1)[heads]
-    return numbers
-
-
-def compute_closure(links: Links, n_samples: int, on_conflict: OnConflict) -> Closure:
-    """Compute components and cannot-links between them, in time linear in the rows and links.
-
-    The caller raises the error for ``on_conflict="raise"``, since it knows the names of the rows.
-    """
-    if on_conflict not in get_args(OnConflict):
-        raise ValueError(f"on_conflict must be one of {get_args(OnConflict)}, got {on_conflict!r}.")
-    component = _number_components(links, n_samples)
+    component: IntArray = (np.cumsum(heads == every) - 1)[heads]
     n_components = int(component.max()) + 1
 
     ends = component[links.cannot]
