@@ -24,6 +24,29 @@ PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 # ---------------------------------------------------------------------- parameters
 
 
+@pytest.mark.parametrize("method", ["fit", "fit_predict"])
+@pytest.mark.parametrize(
+    ("keywords", "how"),
+    [
+        ({"must_link": [(0, 1)]}, r"Pass hints as one object, such as supervision=Supervision.from_links\("),
+        ({"suprevision": None}, "Did you mean supervision?"),
+    ],
+)
+def test_an_unknown_keyword_is_refused_with_the_way_to_pass_hints(method, keywords, how):
+    (name,) = keywords
+    with pytest.raises(TypeError, match=rf"^PCKMeans\.{method} has no parameter '{name}'; it takes .*{how}"):
+        getattr(PCKMeans(2), method)(np.zeros((4, 2)), **keywords)
+
+
+def test_a_method_with_parameters_of_any_name_takes_them():
+    class Open(HintedEstimator):
+        def fit(self, X, y=None, *, supervision=None, **more):
+            self.more_ = more
+            return self
+
+    assert Open().fit([[0.0]], depth=3).more_ == {"depth": 3}
+
+
 @pytest.mark.parametrize(
     ("rule", "wanted", "allowed", "refused"),
     [

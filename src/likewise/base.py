@@ -14,7 +14,8 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from difflib import get_close_matches
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
@@ -329,6 +330,37 @@ _LARGEST_SUM = float(np.finfo(np.float64).max) * 2.0**-100
 _SMALLEST_WEIGHT = 2.0**-900
 
 
+# Methods that take hints. Their errors about unknown keywords say how to pass them.
+_TAKE_HINTS = ("fit", "fit_predict", "fit_transform", "partial_fit")
+
+
+def explain_keywords(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method with an error for unknown keywords that says how to pass hints."""
+    parameters = inspect.signature(method).parameters.values()
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return method
+    known = [one.name for one in parameters][1:]
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **keywords: Any) -> Any:
+        for name in keywords:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                how = (
+                    f"Did you mean {near[0]}?"
+                    if near
+                    else "Pass hints as one object, such as supervision=Supervision.from_links(len(X), "
+                    "must=[(0, 3)], cannot=[(1, 7)]) or Supervision.from_labels([...])."
+                )
+                raise TypeError(
+                    f"{type(self).__name__}.{method.__name__} has no parameter {name!r}; it takes "
+                    f"{', '.join(known)}. {how}"
+                )
+        return method(self, *args, **keywords)
+
+    return call
+
+
 class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     """Base class of estimators that take hints: ``fit(X, supervision=hints)``.
 
@@ -371,6 +403,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     supported_hints: ClassVar[frozenset[str]] = frozenset()
     parameter_rules: ClassVar[dict[str, Rule]] = {}
     _reads_blocks: ClassVar[bool] = False  # whether `fit` takes rows that are not in memory
+    _splits_new_rows: ClassVar[bool] = False  # whether `predict` bounds its memory for any number of rows
     # How `fit` takes sparse rows: not at all, as dense blocks, or as they are.
     _sparse_rows: ClassVar[Literal["refused", "dense blocks", "sparse"]] = "refused"
     _rescales_rows: ClassVar[bool] = False  # whether rows too small to square are multiplied first
@@ -381,6 +414,11 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"supervision": True}
 
     _check_parameters: ClassVar[Callable[..., None]] = check_parameters
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        for name in vars(cls).keys() & set(_TAKE_HINTS):
+            setattr(cls, name, explain_keywords(vars(cls)[name]))
 
     def _check_X(self, X: Any, *, reset: bool) -> np.ndarray:
         """Validate the rows: finite, two-dimensional. float32 is kept; other types become float64."""

@@ -7,7 +7,8 @@ any; tests compare them with the estimators. Which options apply follows from th
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -262,8 +263,9 @@ def find_link_conflicts(hints: Supervision, ids: RowIds | list[str]) -> list[Lin
     ]
 
 
-def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str) -> list[str]:
-    """Fit the model and return notes; contradictions are reported with ids instead of row numbers."""
+@contextmanager
+def report_by_ids(hints: Supervision, ids: RowIds, method: str) -> Iterator[list[str]]:
+    """Report contradictions between the hints of a fit with ids instead of row numbers; yield notes."""
     import warnings
 
     if method == "sss-vad" and (hints.answers == 3).any():
@@ -272,8 +274,8 @@ def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str)
             "which --method sss-vad cannot use. Remove them from the file, or use --method discriminative."
         )
     if not hints.kinds:
-        model.fit(X)
-        return []
+        yield []
+        return
     rows, few = hints.restrict_to_hinted()  # there may be millions of rows and few hinted ones
     conflicts = find_link_conflicts(few, [ids[row] for row in rows.tolist()])
     contradiction = f"the hints contradict one another: {conflicts[0]}. " if conflicts else ""
@@ -288,10 +290,9 @@ def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str)
         if conflicts:
             warnings.simplefilter("ignore", InconsistentSupervisionWarning)
         try:
-            model.fit(X, supervision=hints)
+            yield [f"{contradiction}Not all can be kept."] if conflicts else []
         except SupervisionError as error:
             raise type(error)(render(error, ids, words=list_terms())) from error
-    return [f"{contradiction}Not all can be kept."] if conflicts else []
 
 
 def list_terms() -> dict[str, str]:

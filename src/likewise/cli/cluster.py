@@ -17,10 +17,10 @@ from likewise.cli._methods import (
     DEFAULT,
     METHODS,
     MethodOptions,
-    fit_by_ids,
     is_blockwise,
     make_estimator,
     prepare_hints,
+    report_by_ids,
 )
 
 if TYPE_CHECKING:
@@ -212,7 +212,8 @@ def command(asked: ClusterOptions) -> None:
         model = make_estimator(method, clusters, asked.seed, options)
         if source.callbacks:
             model.set_callbacks(*source.callbacks)
-        contradiction = fit_by_ids(model, source.X, used, source.ids, method)
+        with report_by_ids(used, source.ids, method) as contradiction:
+            model.fit(source.X, **({"supervision": used} if used.kinds else {}))  # k-means takes none
         report = source.make_report(model, used, all_hints.bags)
         if wrote:
             _write_files(asked, source, model, report, step)
