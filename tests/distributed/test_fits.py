@@ -17,6 +17,7 @@ from likewise import (
     MPCKMeans,
     PairwiseGaussianMixture,
     PCKMeans,
+    PropagationClustering,
     SeededKMeans,
     Supervision,
 )
@@ -182,6 +183,14 @@ def test_predict_transform_and_score_in_memory_and_on_dask(client, model):
         assert found[1].dtype == np.float32
         assert model.score(new) == pytest.approx(whole.score(X[: len(new)]), rel=1e-5)
     assert model.predict(rows).chunks == ((100, 100, 40),)
+
+
+def test_new_rows_of_a_model_fitted_in_memory(client):
+    X, _ = some_rows()
+    model = PropagationClustering(4, random_state=0).fit(X)
+    chunks = da.from_array(X + 0.1, chunks=(CUTS["unequal and empty chunks"], -1))
+    np.testing.assert_array_equal(model.predict(chunks).compute(), model.predict(X + 0.1))
+    np.testing.assert_array_equal(model.predict_proba(chunks).compute(), model.predict_proba(X + 0.1))
 
 
 def test_a_pickled_model_predicts_anywhere_and_leaves_labels_on_the_cluster(client):

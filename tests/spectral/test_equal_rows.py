@@ -7,8 +7,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise import Supervision, spectral
+from likewise.backends import neighbors
 from likewise.backends.neighbors import estimate_search_seconds
-from likewise.exceptions import LongFitWarning
+from likewise.exceptions import LikewiseWarning, LongFitWarning
 from likewise.spectral import PropagationClustering, SpectralLearning, _base
 
 METHODS = [
@@ -63,3 +64,17 @@ def test_the_estimate_grows_with_the_work():
     assert exact[0] < 1 < exact[1] < 60 < exact[2]
     assert estimate_search_seconds(10**5, 64, "auto") < 10
     assert estimate_search_seconds(10**6, 4, "auto") < 100
+
+
+@pytest.mark.parametrize("cls", [SpectralLearning, PropagationClustering])
+def test_a_search_that_misses_many_neighbors_gives_a_warning(monkeypatch, cls):
+    X = np.random.default_rng(0).normal(size=(3_000, 30))
+    model = cls(2, n_neighbors=10, neighbor_search="approximate", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.fit(X).neighbor_recall_ > 0.95
+    monkeypatch.setattr(neighbors, "_PRODUCTS", 1)  # the fewest cells
+    monkeypatch.setattr(neighbors, "_FEWEST_CANDIDATES", 100)
+    with pytest.warns(LikewiseWarning, match=rf"{cls.__name__}: .* found only [2-7]\d% .*='exact'"):
+        model.fit(X)
+    assert model.neighbor_recall_ < 0.8

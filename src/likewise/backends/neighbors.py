@@ -63,8 +63,7 @@ def find_near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> 
 def _find_exact(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     if len(X) >= _BLOCK_ROWS and X.shape[1] >= _BLOCK_COLUMNS:
         return find_near_rows_by_blocks(X, k)
-    found = NearestNeighbors(n_neighbors=k).fit(X).kneighbors()  # without X, a row is not its own neighbour
-    return found[0].astype(np.float64), found[1]
+    return _find_others(X, np.arange(len(X)), k)
 
 
 def _find_sparse(X: csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -88,15 +87,19 @@ def _find_others(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances and row numbers of the k nearest other rows of some of the rows."""
     search = NearestNeighbors(n_neighbors=k + 1, algorithm=algorithm).fit(X)
-    return _drop_self(rows, *search.kneighbors(X[rows]))
+    distances, neighbors = np.empty((len(rows), k)), np.empty((len(rows), k), dtype=np.int64)
+    for lo in range(0, len(rows), _BLOCK):  # between blocks, a fit can be interrupted
+        part = slice(lo, lo + _BLOCK)
+        distances[part], neighbors[part] = _drop_self(rows[part], *search.kneighbors(X[rows[part]]))
+    return distances, neighbors
 
 
 def _drop_self(
     rows: np.ndarray, distances: np.ndarray, neighbors: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Remove each row from its own neighbours, or the farthest if many duplicates displaced the row."""
+    """Remove each row from its own neighbours, or the first duplicate that displaced the row."""
     own = neighbors == rows[:, None]
-    own[~own.any(axis=1), -1] = True
+    own[~own.any(axis=1), 0] = True
     shape = (len(rows), neighbors.shape[1] - 1)
     return distances[~own].reshape(shape), neighbors[~own].reshape(shape)
 
@@ -138,17 +141,17 @@ def find_near_rows_by_cells(X: np.ndarray, k: int, random_state: int) -> np.ndar
     n = len(X)
     rows = np.asarray(X - X.mean(axis=0), dtype=np.float32)
     with threadpool_limits(1):  # blocks are too small for a second thread
-        centers = _draw_centers(rows, min(max(int(np.sqrt(n)), 1), _MOST_CELLS), random_state)
+        centers = draw_centers(rows, min(max(int(np.sqrt(n)), 1), _MOST_CELLS), random_state)
         n_cells = len(centers)
         n_compared = min(n_cells, max(2, round(_count_candidates(X.shape[1]) * n_cells / n)))
-        cells = _find_nearest_cells(rows, centers, n_compared)
+        cells = find_nearest_cells(rows, centers, n_compared)
         # Sorted by their own cell, the rows of a cell are a slice.
         order = np.argsort(cells[:, 0], kind="stable")
         rows, cells = rows[order], cells[order]
-        starts = _find_cell_starts(cells[:, 0], n_cells)
+        starts = find_cell_starts(cells[:, 0], n_cells)
         # The rows that are compared with each cell: the same table by columns.
         lookers = np.argsort(cells.ravel(), kind="stable") // n_compared
-        looks = _find_cell_starts(cells, n_cells)
+        looks = find_cell_starts(cells, n_cells)
         # |x - z|^2 is one product of extended rows.
         squares, ones = np.einsum("nd,nd->n", rows, rows), np.ones(n, dtype=np.float32)
         mine = np.column_stack([rows, ones, squares])
@@ -216,20 +219,21 @@ class NearRows:
         return found
 
 
-def _draw_centers(rows: np.ndarray, n_cells: int, random_state: int) -> np.ndarray:
+def draw_centers(rows: np.ndarray, n_cells: int, random_state: int) -> np.ndarray:
+    """Return the centres of cells after a few steps of k-means on a sample of rows in single precision."""
     rng = np.random.default_rng(random_state)
     some = rows[rng.choice(len(rows), min(len(rows), _ROWS_PER_CENTER * n_cells), replace=False)]
     centers = some[:n_cells].copy()
     for _ in range(_LLOYD_STEPS):
-        labels = _find_nearest_cells(some, centers, 1)[:, 0]
-        starts = _find_cell_starts(labels, n_cells)
+        labels = find_nearest_cells(some, centers, 1)[:, 0]
+        starts = find_cell_starts(labels, n_cells)
         filled = np.diff(starts) > 0
         sums = np.add.reduceat(some[np.argsort(labels, kind="stable")], starts[:-1][filled], axis=0)
         centers[filled] = sums / np.diff(starts)[filled, None]
     return centers
 
 
-def _find_nearest_cells(rows: np.ndarray, centers: np.ndarray, n_nearest: int) -> np.ndarray:
+def find_nearest_cells(rows: np.ndarray, centers: np.ndarray, n_nearest: int) -> np.ndarray:
     """Return the `n_nearest` nearest cells of each row, nearest first."""
     from likewise.kernels.near_rows import select_smallest
 
@@ -242,7 +246,7 @@ def _find_nearest_cells(rows: np.ndarray, centers: np.ndarray, n_nearest: int) -
     return nearest
 
 
-def _find_cell_starts(cells: np.ndarray, n_cells: int) -> np.ndarray:
+def find_cell_starts(cells: np.ndarray, n_cells: int) -> np.ndarray:
     """Return where each cell starts in the sorted cell numbers."""
     return np.concatenate([[0], np.cumsum(np.bincount(cells.ravel(), minlength=n_cells))])
 

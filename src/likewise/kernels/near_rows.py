@@ -115,3 +115,80 @@ def compute_distances(X, first, neighbors, distances):
                 step = mine[j] - other[j]
                 total += step * step
             distances[a, b] = np.sqrt(total)
+
+
+@njit(nogil=True, cache=True)
+def shorten_lists(values, members, counts, limits, k):
+    """Reduce each list of more than k candidates to the k nearest, whose largest distance is its limit.
+
+    OUT  values, members (n, room): as in `keep_nearest`, of which the first counts[i] are valid; counts,
+         limits (n,)
+    """
+    for i in range(len(counts)):
+        if counts[i] >= k:
+            limits[i], counts[i] = _partition(values[i], members[i], counts[i], k), k
+
+
+@njit(nogil=True, fastmath={"reassoc", "contract"}, cache=True)
+def sort_nearest(X, rows, fixed, order, members, first, width, limits, distances, neighbors, certain):
+    """Compute the distances of new rows to their candidates from differences, and sort the k smallest.
+
+    IN   X (n, d): new rows; rows (m,): the numbers of those that are sorted here; fixed (n_fixed, d);
+         members (m, room): the first `width` candidates of each row, where candidate c is the fixed row
+         order[c - first]; limits (m,): fixed rows that are no candidates have at least this squared distance
+    OUT  distances, neighbors (n, k): the nearest first, and of equally near rows the first; certain (n,):
+         whether no other row can be among them
+    """
+    d, k = X.shape[1], distances.shape[1]
+    squares, numbers = np.empty(width), np.empty(width, dtype=np.int64)
+    for a in range(len(rows)):
+        i = rows[a]
+        for b in range(width):
+            number = order[members[a, b] - first]
+            other = fixed[number]
+            total = 0.0
+            for j in range(d):
+                step = np.float64(X[i, j]) - np.float64(other[j])
+                total += step * step
+            at = b
+            while at > 0 and (
+                squares[at - 1] > total or (squares[at - 1] == total and numbers[at - 1] > number)
+            ):
+                squares[at], numbers[at] = squares[at - 1], numbers[at - 1]
+                at -= 1
+            squares[at], numbers[at] = total, number
+        for b in range(k):
+            distances[i, b], neighbors[i, b] = np.sqrt(squares[b]), numbers[b]
+        certain[i] = squares[k - 1] < limits[a]
+
+
+@njit(nogil=True, cache=True)
+def sum_shares(distances, neighbors, own, scales, shares, n_kept, out):
+    """Average the shares of the most similar neighbours of each row, weighted by similarity.
+
+    The similarity of row i to its neighbour j is exp(-d^2 / (2 own_i scales_j)); ties go to the nearer row.
+
+    IN   distances, neighbors (m, k), nearest first; own (m,); scales (n,); shares (n, c): of the neighbours
+    OUT  out (m, c): unchanged for rows whose similarities are all 0
+    """
+    k, n_clusters = neighbors.shape[1], shares.shape[1]
+    ratios, order = np.empty(k), np.empty(k, dtype=np.int64)
+    weights = np.empty(n_kept)
+    for a in range(neighbors.shape[0]):
+        for b in range(k):
+            ratio = distances[a, b] ** 2 / scales[neighbors[a, b]]
+            at = b
+            while at > 0 and ratios[at - 1] > ratio:
+                ratios[at], order[at] = ratios[at - 1], order[at - 1]
+                at -= 1
+            ratios[at], order[at] = ratio, b
+        total = 0.0
+        for b in range(n_kept):
+            weights[b] = np.exp(-ratios[b] / (2.0 * own[a]))
+            total += weights[b]
+        if total > 0.0:
+            for c in range(n_clusters):
+                found = 0.0
+                for b in range(n_kept):
+                    found += weights[b] * shares[neighbors[a, order[b]], c]
+                out[a, c] = found / total

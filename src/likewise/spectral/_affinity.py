@@ -10,6 +10,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
+from likewise.backends.neighbor_index import NeighborIndex
 from likewise.backends.neighbors import EXACT_ROWS, Search, compute_recall, find_near_rows, is_exact
 
 Affinity = Literal["local", "rbf", "neighbors", "precomputed"]
@@ -210,13 +211,38 @@ def compute_similarities(X_new: np.ndarray, X: np.ndarray, graph: Graph, recipe:
         squared /= -2.0 * own[:, None]
         squared /= graph.scales
         return np.exp(squared, out=squared)
-    wanted = max(_get_n_candidates(recipe, n_neighbors, n), min(LOCAL_NEIGHBOR + 1, n))
-    distances, neighbors = NearestNeighbors(n_neighbors=wanted).fit(X).kneighbors(X_new)
+    search = NearestNeighbors(n_neighbors=_count_candidates_of_new_rows(recipe, n))
+    distances, neighbors = search.fit(X).kneighbors(X_new)
     own = _compute_new_scales(distances, _is_equal(X[neighbors[:, 0]], X_new), graph, recipe)
     values = _compute_similarity(distances, own, graph.scales, neighbors, recipe)
     values, neighbors = _select_most_similar(values, neighbors, n_neighbors)
     starts = np.arange(X_new.shape[0] + 1) * n_neighbors
     return csr_array((values.ravel(), neighbors.ravel(), starts), shape=(X_new.shape[0], n))
+
+
+def average_over_neighbors(
+    X_new: np.ndarray, index: NeighborIndex, graph: Graph, recipe: Recipe, shares: np.ndarray
+) -> np.ndarray:
+    """Return the shares of the neighbours of each new row, weighted by their local similarities.
+
+    This is the product of :func:`compute_similarities` with the shares, divided by the sum of the
+    similarities; a row without similarities gets the mean of all shares.
+    """
+    from likewise.kernels.near_rows import sum_shares
+
+    n = len(index.X)
+    distances, neighbors = index.find(X_new, _count_candidates_of_new_rows(recipe, n))
+    own = _compute_new_scales(distances, _is_equal(index.X[neighbors[:, 0]], X_new), graph, recipe)
+    found = np.tile(shares.mean(axis=0), (len(X_new), 1))
+    n_neighbors = recipe.get_n_neighbors(n)
+    sum_shares(distances, neighbors, own, graph.scales, shares, n_neighbors, found)
+    return found
+
+
+def _count_candidates_of_new_rows(recipe: Recipe, n: int) -> int:
+    n_neighbors = recipe.get_n_neighbors(n)
+    assert n_neighbors is not None
+    return max(_get_n_candidates(recipe, n_neighbors, n), min(LOCAL_NEIGHBOR + 1, n))
 
 
 def _is_equal(X: Any, Y: Any) -> np.ndarray:

@@ -46,6 +46,7 @@ from likewise.supervision import Closure, Supervision
 # Coordinates with a smaller eigenvalue, relative to the largest, would only add noise for new rows.
 _LEAST_VALUE = 1e-3
 _LONG = 60.0  # seconds of a fit that is announced beforehand
+_LEAST_RECALL = 0.8  # share of the neighbours below which a search gives a warning
 _BLOCK = 1 << 22  # maximum number of similarities of new rows in memory
 
 
@@ -86,7 +87,7 @@ _GRAPH = """affinity : {"local", "rbf", "neighbors", "precomputed"}, default="lo
     neighbor_search : {"auto", "exact", "approximate"}, default="auto"
         How neighbours are found. "auto" is exact for up to 40,000 rows or fewer than 8 columns, else
         "approximate": each row is compared with the rows of its nearest cells of k-means. See
-        `neighbor_recall_` for the share of the neighbours that it finds."""
+        `neighbor_recall_` for the share of the neighbours that it finds; below 0.8 there is a warning."""
 _EMBEDDING = """as_links : bool, default=False
         Whether bags, labels and triplets are first converted to the links that they imply.
     row_normalize : bool, default=True
@@ -128,6 +129,20 @@ def warn_equal_rows(estimator: Any, X: np.ndarray) -> None:
             f"{type(estimator).__name__}: all {n} rows of X are equal, so only hints can separate them, "
             "and rows without hints are assigned arbitrarily. Check how X was computed.",
             ConvergenceWarning,
+        )
+
+
+def warn_low_recall(estimator: Any, recall: float) -> None:
+    """Warn if an approximate search missed so many neighbours that the clusters may differ."""
+    if recall < _LEAST_RECALL:
+        warn_caller(
+            LikewiseWarning(
+                f"{{estimator}}: the approximate search found only {recall:.0%} of the nearest neighbours of "
+                "a sample of rows, so the graph may miss clusters.",
+                "Set neighbor_search='exact', or reduce the columns, for example with PCA.",
+                parameter="neighbor_search",
+                estimator=type(estimator).__name__,
+            )
         )
 
 
@@ -254,11 +269,12 @@ class SpectralFamily(HintedClusterer):
         X, hints = self._check_fit(X, y, supervision)
         rng = check_random_state(self.random_state)
         progress = FitProgress(self, X, 1)
-        progress.begin(1)
+        progress.begin(2)  # the graph, and its clusters
         if self.affinity != "precomputed":
             warn_equal_rows(self, X)
         self._warn_if_long(X)
         last = self._get_graph(X, rng.randint(2**31 - 1))
+        progress.step()
         try:
             found = self._cluster(last.graph, hints, rng, last.partition if self.warm_start else None)
         except np.linalg.LinAlgError as error:
@@ -383,6 +399,7 @@ class SpectralFamily(HintedClusterer):
             graph = check_given_graph(X, self_loops=recipe.self_loops)
         else:
             graph = build_graph(X, recipe, random_state=seed)
+            warn_low_recall(self, graph.recall)
         self._warn_about_parts(graph)
         if recipe.self_loops and recipe.affinity != "precomputed":
             graph = with_self_loops(graph)

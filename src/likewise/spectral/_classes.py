@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, diags_array, issparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import LinearOperator, cg
 
+from likewise.backends.neighbor_index import NeighborIndex
 from likewise.spectral._affinity import Graph
 from likewise.spectral._block_products import LARGE_GRAPH, GraphBlocks
 from likewise.spectral._gaussian_metric import MixtureSpace
@@ -51,6 +52,11 @@ class PreparedRows:
     smoothed: np.ndarray  # (n_samples, n_first) the initial clusters as shares, smoothed along the graph
     medoids: np.ndarray  # (n_first,) the row nearest to the mean of each initial cluster
     space: MixtureSpace | None  # the rows prepared for mixtures, if a metric is learned
+
+    @cached_property
+    def index(self) -> NeighborIndex:
+        """The rows, arranged to find the neighbours of new rows."""
+        return NeighborIndex(self.X)
 
     def has_rows(self, X: Any) -> bool:
         """Return True if these are the rows X."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import warnings
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -307,15 +309,30 @@ class _Inverse:
         # On a surface the k-th eigenvalue is about k/n below the first (Weyl); a shift of this size separates
         # the leading eigenvalues best and keeps the factors well conditioned.
         sigma = bound + max(k / n, 1e-6) * max(bound, 1e-12)
-        self.factors = splu(
-            (sigma * eye_array(n) - matrix).tocsc(),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
+        self.factors = _factorize((sigma * eye_array(n) - matrix).tocsc())
 
     def __matmul__(self, block):
         return self.factors.solve(np.ascontiguousarray(block))
+
+
+def _factorize(matrix):
+    """Return the factors of a sparse symmetric matrix, so that Ctrl-C ends the wait for a large one."""
+    options = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+    if matrix.shape[0] <= LARGE_GRAPH:
+        return splu(matrix, **options)
+    found = Future()
+
+    def work():
+        try:
+            found.set_result(splu(matrix, **options))
+        except BaseException as error:
+            found.set_exception(error)
+
+    # One call that takes seconds. A daemon thread does not keep an interrupted process alive.
+    threading.Thread(target=work, daemon=True).start()
+    while not wait([found], timeout=0.1).done:  # a signal may reach the other thread and not end the wait
+        pass
+    return found.result()
 
 
 def _find_connected_parts(operator) -> np.ndarray:

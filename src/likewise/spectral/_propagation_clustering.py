@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from likewise._compat import check_random_state
+from likewise._compat import check_random_state, with_callbacks
 from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 from likewise.backends import get_n_threads
+from likewise.backends.neighbor_index import NeighborIndex
 from likewise.backends.neighbors import estimate_search_seconds
-from likewise.base import HintedClusterer, Rule
+from likewise.base import FitProgress, HintedClusterer, Rule
 from likewise.evaluation import Satisfaction, link_satisfaction
-from likewise.spectral._affinity import Recipe, build_graph, compute_similarities
-from likewise.spectral._base import fit_kmeans, warn_equal_rows, warn_if_long
+from likewise.spectral._affinity import (
+    Graph,
+    Recipe,
+    average_over_neighbors,
+    build_graph,
+    compute_similarities,
+)
+from likewise.spectral._base import fit_kmeans, warn_equal_rows, warn_if_long, warn_low_recall
 from likewise.spectral._classes import PreparedRows, PropagatedClasses, Smoother, propagate_classes
 from likewise.spectral._gaussian_metric import HintedMixtureRows, LearnedMetric, MixtureSpace, learn_metric
 from likewise.spectral._link_evidence import (
@@ -42,7 +48,6 @@ from likewise.supervision.cliques import derive_implied_links
 _FIRST_RESTART = 0.1
 _LEAST_NEIGHBORS = 2
 _SECONDS_PER_ROW = 3e-5  # of a fit with ten clusters and 200 links, without the search for neighbours
-_ROWS_AT_ONCE = 8_192  # of `predict`, which bounds its memory
 # The metric is learned from the links as if they were certain. With at least this many links and an estimated
 # error rate of at least this, it is also learned from uncertain links; this second metric is kept unless its
 # log-evidence is lower by more than the margin.
@@ -94,7 +99,8 @@ class PropagationClustering(HintedClusterer):
         below 1.
     neighbor_search : {"cells", "exact", "approximate"}, default="cells"
         How neighbours are found. "approximate" compares each row with the rows of its nearest cells of
-        k-means; "cells" does so for more than 40,000 rows of 8 or more columns and is exact otherwise.
+        k-means; "cells" does so for more than 40,000 rows of 8 or more columns and is exact otherwise. If it
+        finds fewer than 0.8 of the neighbours of a sample of rows, there is a warning.
     n_init : int, default=5
         Number of starts of k-means.
     error_rate : float or "learn", default=0.0
@@ -175,6 +181,7 @@ class PropagationClustering(HintedClusterer):
     _hints: Supervision
 
     _sparse_rows = "sparse"
+    _splits_new_rows = True
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": Rule.integer(1),
@@ -215,6 +222,7 @@ class PropagationClustering(HintedClusterer):
         self.learn_metric = learn_metric
         self.random_state = random_state
 
+    @with_callbacks
     def fit(
         self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
     ) -> Self:
@@ -243,10 +251,13 @@ class PropagationClustering(HintedClusterer):
         else:
             X, hints = self._check_fit(X, y, supervision)
             warn_equal_rows(self, X)
+        progress = FitProgress(self, X, 1)
+        progress.begin(2)  # the graph, and the links
         key = self._make_recipe_key()
         if reused is None or reused.key != key or not reused.has_rows(X):
             reused = self._prepare(X, key)
         self._ready = reused
+        progress.step()
         first = np.arange(len(self._ready.medoids))
         self._warn_few_clusters(first, self.n_clusters, "Too many rows are equal.")
         self.metric_ = None
@@ -258,6 +269,9 @@ class PropagationClustering(HintedClusterer):
         self.cluster_proba_ = propagated.cluster_shares
         self.labels_ = self.cluster_proba_.argmax(axis=1)
         self._hints = hints
+        progress.step()
+        progress.end()
+        progress.finish()
         return self
 
     def _propagate_certain(self, hints: Supervision) -> PropagatedClasses:
@@ -438,6 +452,7 @@ class PropagationClustering(HintedClusterer):
             near = ((X - means[first]) ** 2).sum(axis=1)
         order = np.lexsort((near, first))
         graph = build_graph(X, self._make_recipe(X.shape[0]), random_state=int(seeds[1]))
+        warn_low_recall(self, graph.recall)
         smoother = Smoother(graph, self.restart)
         return PreparedRows(
             key=key,
@@ -457,53 +472,52 @@ class PropagationClustering(HintedClusterer):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            New rows.
+            New rows; also a numpy.memmap, MemmapRows, ParquetRows or Dask data.
 
         Returns
         -------
         proba : ndarray of shape (n_samples, n_clusters)
-            The probabilities.
+            The probabilities; a dask array if X is Dask data.
         """
-        return np.concatenate(self._predict_blocks(X, lambda proba: proba))
-
-    def _predict_blocks(self, X: MatrixLike, convert: Callable[[np.ndarray], np.ndarray]) -> list[np.ndarray]:
-        """Convert the probabilities of blocks of rows, on as many threads as the current limits allow."""
         check_is_fitted(self, "propagation_")
-        X = self._check_X(X, reset=False)
-        rows, graph = self._ready.X, self._ready.graph
-        n = rows.shape[0]
-        recipe, usual = self._make_recipe(n), self.cluster_proba_.mean(axis=0)
+        return self._predict_blocks(X, np.float64, self.cluster_proba_.shape[1])
 
-        def predict_block(part: slice) -> np.ndarray:
-            if n == 1:
-                return convert(np.ones((part.stop - part.start, 1)))
-            alike = compute_similarities(X[part], rows, graph, recipe)
-            total = np.asarray(alike.sum(axis=1)).reshape(-1, 1)
-            fallback = np.tile(usual, (len(total), 1))
-            shares = np.asarray(alike @ self.cluster_proba_)
-            return convert(np.divide(shares, total, out=fallback, where=total > 0))
-
-        blocks = list(gen_batches(X.shape[0], _ROWS_AT_ONCE))
-        n_threads = min(get_n_threads(X.shape[0] * n, None), len(blocks))
-        if n_threads < 2:
-            return [predict_block(part) for part in blocks]
-        with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
-            return list(pool.map(predict_block, blocks))
+    def _predict_blocks(self, X: MatrixLike, dtype: Any, width: int | None = None) -> Any:
+        """Compute probabilities or labels of blocks of rows, on as many threads as the limits allow."""
+        rows, ready = self._check_rows(X, reset=False), self._ready
+        n = ready.X.shape[0]
+        index = None if n == 1 or issparse(ready.X) else ready.index
+        graph = replace(ready.graph, weights=None)  # which new rows do not need
+        work = partial(
+            _predict_block,
+            ready.X,
+            index,
+            graph,
+            self._make_recipe(n),
+            self.cluster_proba_,
+            width is not None,
+        )
+        rows.threads = get_n_threads(len(rows) * n, None)
+        with threadpool_limits(1):
+            return rows.map_rows(work, dtype, width)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the most likely cluster of each row.
 
+        Each row is compared with all rows of `fit`, in blocks, so the memory does not grow with X.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            New rows.
+            New rows; also a numpy.memmap, MemmapRows, ParquetRows or Dask data.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            The cluster of each row.
+            The cluster of each row; a dask array if X is Dask data.
         """
-        return np.concatenate(self._predict_blocks(X, lambda proba: proba.argmax(axis=1)))
+        check_is_fitted(self, "propagation_")
+        return self._predict_blocks(X, np.int64)
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         if self.learn_metric and issparse(X):
@@ -512,3 +526,25 @@ class PropagationClustering(HintedClusterer):
                 "about a hundred columns with sklearn.decomposition.TruncatedSVD, or set learn_metric=False."
             )
         return super()._check_X(X, reset=reset)
+
+
+def _predict_block(
+    fitted: Any,
+    index: NeighborIndex | None,
+    graph: Graph,
+    recipe: Recipe,
+    cluster_proba: np.ndarray,
+    as_proba: bool,
+    X: Any,
+) -> np.ndarray:
+    """Return the probabilities of the clusters for each row of a block, or the most likely cluster."""
+    if index is not None and not issparse(X):
+        proba = average_over_neighbors(X, index, graph, recipe, cluster_proba)
+    elif len(cluster_proba) == 1:
+        proba = np.ones((X.shape[0], 1))
+    else:
+        alike = compute_similarities(X, fitted, graph, recipe)
+        total = np.asarray(alike.sum(axis=1)).reshape(-1, 1)
+        proba = np.tile(cluster_proba.mean(axis=0), (len(total), 1))
+        np.divide(np.asarray(alike @ cluster_proba), total, out=proba, where=total > 0)
+    return proba if as_proba else proba.argmax(axis=1)

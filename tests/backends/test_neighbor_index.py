@@ -1,0 +1,81 @@
+"""The nearest of fixed rows for new rows, compared with all distances for many kinds of rows."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
+
+from likewise.backends import neighbor_index as module
+from likewise.backends.neighbor_index import NeighborIndex
+from profiles import fewer
+
+
+def check(X, new, k):
+    """Compare with all distances; ties may be resolved in any way."""
+    distances, neighbors = NeighborIndex(X).find(new, k)
+    away = cdist(new.astype(np.float64), X.astype(np.float64))
+    size = max(1.0, np.abs(X - X.mean(axis=0)).max())
+    assert distances.shape == neighbors.shape == (len(new), k)
+    assert_allclose(distances, np.sort(away, axis=1)[:, :k], atol=1e-9 * size)
+    assert_allclose(np.take_along_axis(away, neighbors, axis=1), distances, atol=1e-9 * size)
+    assert all(len(set(found)) == k for found in neighbors.tolist())
+
+
+ROWS = {
+    "normal": lambda rng, n: rng.normal(size=(n, 16)),
+    "a surface": lambda rng, n: rng.normal(size=(n, 2)) @ np.random.default_rng(1).normal(size=(2, 20)),
+    "clusters far apart": lambda rng, n: rng.normal(size=(n, 8)) + 1e4 * rng.integers(0, 5, size=(n, 1)),
+    "one column": lambda rng, n: rng.normal(size=(n, 1)),
+    "whole numbers": lambda rng, n: rng.integers(0, 3, size=(n, 9)).astype(float),
+    "all the same": lambda rng, n: np.ones((n, 9)),
+    "huge": lambda rng, n: 1e30 * rng.normal(size=(n, 9)),
+    "tiny": lambda rng, n: 1e-30 * rng.normal(size=(n, 9)),
+    "single precision": lambda rng, n: rng.normal(size=(n, 9)).astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_finds_the_nearest_rows(kind):
+    rng = np.random.default_rng(0)
+    check(ROWS[kind](rng, 700), ROWS[kind](rng, 90), 12)
+
+
+@fewer(2)
+@given(st.integers(0, 10_000), st.integers(1, 300), st.integers(1, 6), st.integers(1, 40))
+def test_finds_the_nearest_of_few_rows(seed, n, n_columns, k):
+    rng = np.random.default_rng(seed)
+    check(rng.normal(size=(n, n_columns)), rng.normal(size=(20, n_columns)), min(k, n))
+
+
+def test_rows_outside_the_data_find_the_nearest_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 5))
+    check(X, np.vstack([X[:9], 1e6 * rng.normal(size=(9, 5))]), 8)
+
+
+def test_rows_beyond_single_precision_find_the_nearest_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 5))
+    found = NeighborIndex(X).find(np.vstack([X[:3], np.full((1, 5), 1e60)]), 1)
+    assert found[1][:3, 0].tolist() == [0, 1, 2]
+    assert np.isfinite(found[0]).all()
+
+
+def test_many_rows_of_few_columns_are_searched_by_a_tree(monkeypatch):
+    monkeypatch.setattr(module, "_TREE_ROWS", 500)
+    rng = np.random.default_rng(0)
+    check(rng.normal(size=(700, 2)), rng.normal(size=(90, 2)), 12)
+
+
+def test_result_depends_neither_on_other_rows_nor_on_pickling():
+    rng = np.random.default_rng(0)
+    index, new = NeighborIndex(rng.normal(size=(900, 10))), rng.normal(size=(300, 10))
+    whole = index.find(new, 9)
+    sent = pickle.loads(pickle.dumps(index))
+    parts = [sent.find(new[lo : lo + 7], 9) for lo in range(0, 300, 7)]
+    for i in range(2):
+        assert_array_equal(np.concatenate([part[i] for part in parts]), whole[i])
