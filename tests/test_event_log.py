@@ -172,7 +172,7 @@ def test_known_relations_equal_the_brute_force_closure(must, cannot, random):
     random.shuffle(links)
     known = KnownRelations()
     for pair, word in links:
-        known.add(pair, word)
+        known.add(list_relations("pair", pair, word))
     group = {item: {item} for item in ITEMS}
     for a, b in must * len(ITEMS):
         merged = group[a] | group[b]
@@ -188,6 +188,6 @@ def test_known_relations_equal_the_brute_force_closure(must, cannot, random):
 
 
 def test_relations_of_words():
-    assert list_relations([4, 7], "DIFFERENT") == [(4, 7, False)]
-    assert list_relations([4, 7, 9], "BC") == [(7, 9, True), (7, 4, False), (9, 4, False)]
-    assert list_relations([4, 7, 9], "NEITHER") == list_relations([4, 7], "UNSURE") == []
+    assert list_relations("pair", [4, 7], "DIFFERENT") == [(4, 7, False)]
+    assert list_relations("triplet", [4, 7, 9], "BC") == [(7, 9, True), (7, 4, False), (9, 4, False)]
+    assert list_relations("triplet", [4, 7, 9], "NEITHER") == list_relations("pair", [4, 7], "UNSURE") == []

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 # Which two of the three items belong together, and which one is apart.
 _TOGETHER = {"AB": (0, 1, 2), "AC": (0, 2, 1), "BC": (1, 2, 0)}
@@ -219,19 +219,33 @@ class EventLog(Generic[E]):
         return None if number is None else self._events[number]
 
 
-def list_relations(items: Sequence[T], word: str) -> list[tuple[T, T, bool]]:
+def list_relations(kind: str, items: Sequence[T], answer: Any) -> list[tuple[T, T, bool]]:
     """Return the pairs of items that an answer relates, each with whether they belong together.
 
-    UNSURE and NEITHER relate no pairs.
+    The answer is a word or, as in stored events, an object: {"groups": [...]} has the references of the group
+    that was chosen in a placement, and {"unlike": [...]} the items that do not belong with the reference.
+    UNSURE, NEITHER and names relate no pairs.
 
-    >>> list_relations(("a", "b", "c"), "AC")
+    >>> list_relations("triplet", ("a", "b", "c"), "AC")
     [('a', 'c', True), ('a', 'b', False), ('c', 'b', False)]
+    >>> list_relations("placement", ("a", "b", "c"), {"groups": ["c"]})
+    [('a', 'b', False), ('a', 'c', True)]
+    >>> list_relations("members", ("a", "b", "c"), {"unlike": ["c"]})
+    [('a', 'b', True), ('a', 'c', False)]
     """
-    if word in ("SAME", "DIFFERENT"):
-        return [(items[0], items[1], word == "SAME")]
-    if word not in _TOGETHER or len(items) != 3:
+    if answer == "UNSURE" or kind == "label":
         return []
-    a, b, odd = (items[at] for at in _TOGETHER[word])
+    if kind == "placement":
+        chosen = answer["groups"] if isinstance(answer, Mapping) else ()
+        return [(items[0], item, item in chosen) for item in items[1:]]
+    if kind == "members":
+        odd_ones = answer["unlike"] if isinstance(answer, Mapping) else ()
+        return [(items[0], item, item not in odd_ones) for item in items[1:]]
+    if answer in ("SAME", "DIFFERENT"):
+        return [(items[0], items[1], answer == "SAME")]
+    if answer not in _TOGETHER:
+        return []
+    a, b, odd = (items[at] for at in _TOGETHER[answer])
     return [(a, b, True), (a, odd, False), (b, odd, False)]
 
 
@@ -277,9 +291,9 @@ class KnownRelations:
             self._apart[a].add(b)
             self._apart[b].add(a)
 
-    def add(self, items: Sequence[str], word: str) -> None:
-        """Record an answer about two or three items; see :func:`list_relations`."""
-        for a, b, together in list_relations(items, word):
+    def add(self, relations: Iterable[tuple[str, str, bool]]) -> None:
+        """Record what an answer states; see :func:`list_relations`."""
+        for a, b, together in relations:
             if together:
                 self.join(a, b)
             else:
@@ -291,7 +305,25 @@ class KnownRelations:
         sizes = Counter(root.values())
         return {item: sizes[at] for item, at in root.items()}
 
-    def is_implied(self, items: Sequence[str]) -> bool:
-        """Return True if the relation of every two of the items is known."""
-        roots = [self._find(item) for item in items]
-        return all(a == b or b in self._apart.get(a, ()) for a, b in combinations(roots, 2))
+    def are_joined(self, a: str, b: str) -> bool:
+        """Return True if two items are known to belong together."""
+        return self._find(a) == self._find(b)
+
+    def are_apart(self, a: str, b: str) -> bool:
+        """Return True if two items are known not to belong together."""
+        return self._find(b) in self._apart.get(self._find(a), ())
+
+    def is_implied(self, items: Sequence[str], kind: str = "") -> bool:
+        """Return True if the answer to a question about these items is known.
+
+        This needs the relation of every two items; for members that of the first with each other item; and
+        for a placement a group that the item is in, or that it is in none. A name is never implied.
+        """
+        if kind == "label":
+            return False
+        first, *others = items
+        if kind == "placement" and any(self.are_joined(first, other) for other in others):
+            return True
+        about_first = kind in ("placement", "members")
+        pairs = ((first, other) for other in others) if about_first else combinations(items, 2)
+        return all(self.are_joined(a, b) or self.are_apart(a, b) for a, b in pairs)

@@ -64,7 +64,7 @@ def test_examples_and_names_are_shown_but_do_not_identify_a_question():
 def test_questions_as_sentences():
     birds = ["wren", "owl", "tit"].__getitem__
     assert Question.members(0, [1, 2]).text == "Which of rows 1 and 2 do not belong to the group of row 0?"
-    assert Question.members(0, [1]).to_text(birds) == "Which of owl do not belong to the group of wren?"
+    assert Question.members(0, [1]).to_text(birds) == "Does owl belong to the group of wren?"
     assert Question.groups(2, 0).to_text(birds) == "Are the group of tit and the group of wren the same?"
     assert Question.label(1).text == "What is the name of the group of row 1?"
 
@@ -72,7 +72,8 @@ def test_questions_as_sentences():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Question.placement(1, []), "one row and 1 to 7 groups"),
+        (lambda: Question.placement(1, []), "needs 1 to 7 groups to choose from; got no group for row 1"),
+        (lambda: Question.members(4, []), "needs 1 to 11 rows to compare .* got only the reference row 4"),
         (lambda: Question.placement(1, range(2, 10)), "one row and 1 to 7 groups"),
         (lambda: Question.placement(1, [2, 1]), "different rows"),
         (lambda: Question.members(1, range(2, 14)), "2 to 12 different rows"),

@@ -1,4 +1,4 @@
-"""Placements, looks at groups and questions about two groups, for many groups or an unknown number."""
+"""Placements, members of groups and questions about two groups, for many groups or an unknown number."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from likewise import PCKMeans, Supervision
 from likewise.active import Answer, GroupQuestions, Interview, Pool, Question, Reply, simulate
-from likewise.active._group_answers import AnswerLog, Surroundings, scale_rows
+from likewise.active._group_answers import AnswerLog, RowNeighborhoods, scale_rows
 from likewise.active._group_model import GroupClustering, fit_groups
 from likewise.active.strategies._group_questions import _GroupAsker
 from likewise.exceptions import SupervisionError
@@ -38,40 +38,40 @@ def groups():
 
 
 @pytest.fixture(scope="module")
-def around(groups):
-    return Surroundings.from_data(groups[0], 0)
+def neighborhoods(groups):
+    return RowNeighborhoods.from_data(groups[0], 0)
 
 
 # ---------------------------------------------------------------------- what answers say
 
 
-def test_a_placement_states_one_group_and_a_look_states_each_tile(around):
+def test_a_placement_states_one_group_and_a_members_question_states_each_row(neighborhoods):
     replies = (
         Reply(Question.placement(5, [1]), "NEW"),
         Reply(Question.placement(7, [1, 5]), 5),
         Reply(Question.members(1, [8, 9]), [9]),
     )
-    found = AnswerLog(around).cut(replies)
+    found = AnswerLog(neighborhoods).cut(replies)
     assert found.references.tolist() == [1, 5]
     assert found.group_of.tolist() == [0, 1]
     said = list(zip(found.rows.tolist(), found.refs.tolist(), found.signs.tolist(), strict=True))
     assert said == [(7, 1, 1), (8, 0, 1), (9, 0, -1)]
-    assert found.choices.tolist() == [2, 1, 1]  # wrong: the other group or NEW; a tile has one other answer
+    assert found.choices.tolist() == [2, 1, 1]  # wrong: the other group or NEW; a member has one other answer
     assert [found.get_group(row) for row in (7, 8, 9)] == [1, 0, -1]
     assert found.find_refused(9, cautious=False) == {0}
     assert found.find_refused(9, cautious=True) == set()
 
 
-def test_a_cut_of_the_log_is_the_log_of_the_first_replies(around):
+def test_a_cut_of_the_log_is_the_log_of_the_first_replies(neighborhoods):
     replies = (
         Reply(Question.placement(5, [1]), "NEW"),
         Reply(Question.placement(5, [9]), 9),
         Reply(Question.members(1, [2, 3]), "SAME"),
     )
-    log = AnswerLog(around)
+    log = AnswerLog(neighborhoods)
     log.cut(replies)
     for n in range(4):
-        found, fresh = log.cut(replies[:n]), AnswerLog(around).cut(replies[:n])
+        found, fresh = log.cut(replies[:n]), AnswerLog(neighborhoods).cut(replies[:n])
         assert found.references.tolist() == fresh.references.tolist()
         assert found.group_of.tolist() == fresh.group_of.tolist()
         assert found.placed.tolist() == fresh.placed.tolist()
@@ -79,35 +79,37 @@ def test_a_cut_of_the_log_is_the_log_of_the_first_replies(around):
     assert log.cut(replies[1:]).references.tolist() == [9, 1]  # other replies: read anew
 
 
-def test_references_that_belong_together_are_one_group(around):
+def test_references_that_belong_together_are_one_group(neighborhoods):
     replies = (
         Reply(Question.members(1, [2]), "SAME"),
         Reply(Question.members(5, [6]), "SAME"),
         Reply(Question.placement(9, [1, 5]), [1, 5]),  # the person sees that both are the same
     )
-    assert AnswerLog(around).cut(replies).n_groups == 1
-    assert AnswerLog(around).cut((*replies, Reply(Question.groups(1, 5), "DIFFERENT"))).n_groups == 2
+    assert AnswerLog(neighborhoods).cut(replies).n_groups == 1
+    assert AnswerLog(neighborhoods).cut((*replies, Reply(Question.groups(1, 5), "DIFFERENT"))).n_groups == 2
 
 
-def test_if_answers_may_be_wrong_two_join_groups_of_several_rows(around):
+def test_if_answers_may_be_wrong_two_join_groups_of_several_rows(neighborhoods):
     grown = (
         Reply(Question.members(1, [2]), "SAME"),
         Reply(Question.members(5, [6]), "SAME"),
     )
     once = (*grown, Reply(Question.placement(5, [1]), 1))
     twice = (*once, Reply(Question.groups(1, 5), "SAME"))
-    log = AnswerLog(around)
+    log = AnswerLog(neighborhoods)
     assert log.cut(once).n_groups == 1
     assert (log.cut(once, cautious=True).n_groups, log.cut(once, cautious=True).undecided) == (2, ((0, 1),))
     assert (log.cut(twice, cautious=True).n_groups, log.cut(twice, cautious=True).undecided) == (1, ())
 
 
-def test_equal_names_are_one_group(around):
+def test_equal_names_are_one_group(neighborhoods):
     names = {4: "owl", 7: "wren", 2: "owl"}
-    found = AnswerLog(around).cut(tuple(Reply(Question.label(row), name) for row, name in names.items()))
+    found = AnswerLog(neighborhoods).cut(
+        tuple(Reply(Question.label(row), name) for row, name in names.items())
+    )
     assert found.references.tolist() == [4, 7]
     assert found.get_group(2) == 0
-    assert found.votes.tolist() == [[0, 1, -1]]
+    assert found.votes[:, :3].tolist() == [[0, 1, -1]]
 
 
 def test_rows_that_have_length_one_are_not_scaled():
@@ -136,19 +138,19 @@ def test_a_cannot_link_between_rows_without_groups_separates_them():
     assert model.groups_.proba[[4, 5]].argmax(axis=1).tolist() in ([0, 1], [1, 0])
 
 
-def test_the_space_bends_only_if_held_out_answers_are_predicted_better():
-    """One noisy direction hides the groups; a bent space shrinks it. Without structure nothing is gained."""
+def test_a_metric_is_learned_only_if_held_out_answers_are_predicted_better():
+    """One noisy direction hides the groups; a learned metric shrinks it."""
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(6), 30)
     X = 0.9 * np.eye(6)[y] @ rng.normal(size=(6, 12)) + 0.4 * rng.normal(size=(180, 12))
     X += np.outer(rng.normal(size=180), 6 * np.eye(12)[0])
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     interview = answer(Interview(X, strategy="groups", n_clusters=6), y, 100)
-    assert interview.model_.groups_.bend is not None
+    assert interview.model_.groups_.transform is not None
     log, replies = interview._answer_log, interview.replies
-    bent = fit_groups(log.around, log.cut(replies)).proba.argmax(axis=1)
-    flat = fit_groups(log.around, log.cut(replies), bends=False).proba.argmax(axis=1)
-    assert adjusted_rand_score(y, bent) > adjusted_rand_score(y, flat)
+    learned = fit_groups(log.neighborhoods, log.cut(replies)).proba.argmax(axis=1)
+    given = fit_groups(log.neighborhoods, log.cut(replies), learn_metric=False).proba.argmax(axis=1)
+    assert adjusted_rand_score(y, learned) > adjusted_rand_score(y, given)
 
 
 # ---------------------------------------------------------------------- interviews
@@ -289,7 +291,7 @@ def test_wrong_answers_are_noticed_and_most_of_the_gain_is_kept():
 
 
 def test_seconds_decide_between_kinds(groups):
-    """If a look takes an hour, none is asked."""
+    """If a members question takes an hour, none is asked."""
     X, y = groups
     interview = Interview(X, strategy="groups")
     for n in range(12):
@@ -344,7 +346,7 @@ def test_another_model_is_refused(groups):
         interview.ask()
 
 
-@pytest.mark.parametrize(("name", "value"), [("n_tiles", 0), ("n_tiles", 12), ("n_groups", 8)])
+@pytest.mark.parametrize(("name", "value"), [("n_members", 0), ("n_members", 12), ("n_groups", 8)])
 def test_sizes_of_questions_are_checked(name, value):
     with pytest.raises(ValueError, match=f"{name} must be an integer from 1 to"):
         GroupQuestions(**{name: value})
@@ -455,3 +457,132 @@ def test_a_skipped_placement_leaves_its_groups_in_later_questions():
     asker = _GroupAsker(interview.strategy, state, model.groups_, model.log_, answers)
     assert question.rows[0] in asker.blocked
     assert not set(question.rows[1:]) & asker.blocked
+
+
+# ---------------------------------------------------------------------- wrong answers
+
+
+def tell_wrongly(interview, y):
+    """Place one row in a wrong group, and return the question."""
+    oracle = LabelOracle(y)
+    while True:
+        question = interview.ask()
+        right = oracle.answer(question)
+        if question.kind == "placement" and right is not Answer.NEW and len(question.references) > 1:
+            wrong = next(row for row in question.references if y[row] != y[question.rows[0]])
+            interview.tell(question, wrong)
+            return question
+        interview.tell(question, right)
+
+
+def test_a_wrong_placement_is_a_suspect_until_it_is_confirmed(groups):
+    X, y = groups
+    interview = answer(Interview(X, strategy="groups"), y, 40)
+    assert interview.suspects == ()
+    question = tell_wrongly(interview, y)
+    suspect = interview.suspects[0]
+    assert suspect.question == question
+    assert suspect.predicted < 0.05
+    assert not suspect.confirmed
+    assert suspect.rows
+    assert {y[row] for row in suspect.rows} == {y[question.rows[0]]}
+    assert "contradict it" in str(suspect)
+    interview.confirm(question)
+    confirmed = [each for each in interview.suspects if each.question == question]
+    assert all(each.confirmed and each.chance < suspect.chance for each in confirmed)
+
+
+def test_a_second_answer_about_a_row_contradicts_the_first(groups):
+    X, y = groups
+    interview = answer(Interview(X, strategy="groups"), y, 40)
+    question = tell_wrongly(interview, y)
+    row, group = question.rows[0], int(y[question.rows[0]])
+    same = next(r for r in interview.model_.groups_.answers.references.tolist() if y[r] == group)
+    interview.tell(Question.members(same, [row]), "SAME")
+    suspect = next(each for each in interview.suspects if each.question == question)
+    assert [reply.question.kind for reply in suspect.against] == ["members"]
+
+
+def test_without_errors_answers_are_certain(groups):
+    X, y = groups
+    interview = answer(Interview(X, strategy="groups", errors=0), y, 30)
+    question = tell_wrongly(interview, y)
+    assert interview.suspects == ()
+    placed = interview.replies[-1].answer.references[0]
+    assert interview.labels_[question.rows[0]] == interview.labels_[placed]
+    assert interview.model_.groups_.doubt.max() == 0.0
+    assert interview.model_.groups_.proba[question.rows[0]].max() > 0.999
+
+
+def test_an_annotator_who_is_often_wrong_has_little_weight():
+    X, y = make_groups(n_groups=8, n_rows=20, spread=0.5)
+    true, wrong = LabelOracle(y), make_oracle("uniform", y, rate=0.4, random_state=0)
+    interview = Interview(X, strategy="groups")
+    for n in range(90):
+        question = interview.ask()
+        oracle, name = (wrong, "Bob") if n % 3 == 0 else (true, "Ann")
+        interview.tell(question, oracle.answer(question), annotator=name)
+    found = interview.model_.groups_.answers
+    weight = {
+        name: found.weights[[interview.replies[at].annotator == name for at in found.numbers]].mean()
+        for name in ("Ann", "Bob")
+    }
+    assert weight["Bob"] < 0.7 * weight["Ann"]
+
+
+def test_weights_of_answers_are_used(groups):
+    X, y = groups
+    interview = answer(Interview(X, strategy="groups"), y, 30)
+    tell_wrongly(interview, y)
+    row = interview.replies[-1].question.rows[0]
+    before = interview.model_.groups_.evidence[row].max()
+    interview.replace(interview.replies, weights=[1.0] * 30 + [2.0] * (interview.n_answers - 30))
+    assert interview.model_.groups_.evidence[row].max() == pytest.approx(2 * before, rel=0.3)
+
+
+# ---------------------------------------------------------------------- what is asked again
+
+
+def test_a_row_is_asked_about_again_some_time_after_unsure():
+    X, y = make_groups(n_groups=6, n_rows=25, spread=1.0)
+    interview = answer(Interview(X, strategy="groups"), y, 12)
+    question = interview.ask()
+    while question.kind != "placement":
+        interview.tell(question, LabelOracle(y).answer(question))
+        question = interview.ask()
+    interview.tell(question, "UNSURE")
+    row, first = question.rows[0], interview.n_answers
+    while (asked := interview.ask()) is not None:
+        if row in (asked.rows[1:] if asked.kind == "members" else asked.rows[:1]):
+            break
+        interview.tell(asked, LabelOracle(y).answer(asked))
+    assert asked is not None
+    assert interview.n_answers - first >= 50
+
+
+def test_another_group_is_shown_if_members_of_the_best_one_are_pending(groups):
+    X, y = groups
+    interview = answer(Interview(X, strategy="groups"), y, 40)
+    state = interview._make_state(frozenset())
+    model = state.model
+    asker = _GroupAsker(interview.strategy, state, model.groups_, model.log_, model.log_.cut(state.replies))
+    first = asker.ask_members()
+    asker.state = interview._make_state(frozenset({first.key}))
+    second = asker.ask_members()
+    assert second.rows[0] != first.rows[0]
+    assert second.score <= first.score
+
+
+def test_a_row_that_was_placed_before_is_asked_about_for_another_reason():
+    X, y = make_groups(n_groups=12, n_rows=20, spread=0.8, seed=2)
+    interview = Interview(X, strategy="groups")
+    oracle, asked, reasons = make_oracle("uniform", y, rate=0.2, random_state=0), set(), set()
+    for _ in range(150):
+        question = interview.ask()
+        rows = set(question.rows[1:] if question.kind == "members" else question.rows[:1])
+        if question.kind == "placement" and rows <= asked:
+            reasons.add(question.reason.template)
+        asked |= rows
+        interview.tell(question, oracle.answer(question))
+    assert any("wrong group" in reason for reason in reasons)
+    assert not any("represents" in reason for reason in reasons)

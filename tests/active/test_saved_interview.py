@@ -189,8 +189,8 @@ def test_other_rows_are_refused(saved, other):
 
 
 def test_a_newer_version_is_refused(saved):
-    with pytest.raises(FileFormatError, match="got 4, written by a newer likewise"):
-        Interview.load(edit_file(saved[1], version=4), X)
+    with pytest.raises(FileFormatError, match="got 5, written by a newer likewise"):
+        Interview.load(edit_file(saved[1], version=5), X)
 
 
 def test_an_older_version_is_read(saved):

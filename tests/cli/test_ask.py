@@ -10,12 +10,14 @@ import select
 import shlex
 import sys
 import termios
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from fork_server import start_command
 from likewise.active import Interview, Question, strategies
+from likewise.oracles._console import Form
 from likewise.supervision import read_hints
 from patience import PATIENCE
 
@@ -394,7 +396,7 @@ def test_questions_about_groups_are_answered_and_gone_on_with(run, files, monkey
     monkeypatch.setitem(strategies.STRATEGIES, "random", AboutGroups)
     words = [*ASK, "--strategy", "random", "--errors", "0", "--show", "name"]
     result = run(*words, "--hints", "found.csv", input="barn owl\nwren\n1\nb\n")
-    assert "  ?  a2\n  1  owls\n  ·  a1\n  ·  a3\n  2  b1\nWhich group does it belong to?" in result.stderr
+    assert "  ?  a2\n  1  owls\n  ·  a1\n  ·  a3\n  2  b1\n     ? is the row to place" in result.stderr
     assert answers(files) == [{"name": "barn owl"}, {"name": "wren"}, {"groups": ["a1"]}]
     result = run(*words, "--hints", "found.csv", "--json", input="1\n2\ny\n")
     assert answers(files)[3:] == [{"groups": ["a1"]}, {"unlike": ["a3"]}, "SAME"]
@@ -406,6 +408,19 @@ def test_questions_about_groups_are_answered_and_gone_on_with(run, files, monkey
     hints = read_hints("found.csv", NAMES)
     assert hints.must.tolist() == [[0, 1], [3, 4], [3, 5]]
     assert hints.cannot.tolist() == [[0, 3], [1, 3], [2, 3]]
+
+
+def test_the_summary_counts_rows_in_none_of_the_groups(run, files, monkeypatch):
+    monkeypatch.setitem(strategies.STRATEGIES, "random", AboutGroups)
+    result = run(*ASK, "--strategy", "random", input="owl\nwren\nn\n")
+    assert answers(files)[2] == "NEW"
+    assert "answers     3 answers: 2 named, 1 new (none of these)" in result.stderr
+
+
+def test_the_help_lists_the_keys_of_questions_about_groups(run):
+    text = run("ask", "--help").stdout
+    for question in AboutGroups().choose(SimpleNamespace(asked=()), 5):
+        assert Form.for_question(question).text.partition("?")[0] in text
 
 
 def test_names_of_known_labels_are_the_same_groups(run, files, monkeypatch):

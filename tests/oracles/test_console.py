@@ -465,13 +465,14 @@ def test_wishes_at_questions_about_groups(question, typed, wish):
 
 def test_groups_are_shown_by_name_and_typical_rows():
     _, output = ask("?\nu\n", PLACEMENT)
-    assert output.splitlines()[:6] == [
+    assert output.splitlines()[:7] == [
         "  ?  9",
         "  1  wrens",
         "  ·  4",
         "  ·  5",
         "  2  1",
         "  3  7",
+        "     ? is the row to place, a number is a group, · is another row of the same group.",
     ]
     assert "Which group does it belong to?  [1-3 that group, n new, u unsure, s skip," in output
     assert "  =  several groups" in output
@@ -482,6 +483,19 @@ def test_groups_are_shown_by_name_and_typical_rows():
     _, output = ask("u\n", LABEL)
     assert output.splitlines()[:4] == ["  ?  9", "  ·  8", "  1  wren", "  2  Tawny owl"]
     assert "What is it called? Type a name or its number.  [1-2 that name, u unsure" in output
+
+
+@pytest.mark.parametrize(
+    ("question", "legend"),
+    [(PLACEMENT, "? is the row to place"), (LOOK, "= is the group"), (Question.groups(4, 1), "· is another")],
+)
+def test_signs_are_explained_at_the_first_question_of_a_kind_and_in_the_help(question, legend):
+    oracle, output = person("u\nu\n?\nu\n")
+    shown = []
+    for _ in range(3):
+        oracle.put(question)
+        shown.append(output.getvalue().count(legend) - sum(shown))
+    assert shown == [1, 0, 1]
 
 
 class Scripted:

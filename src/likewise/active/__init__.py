@@ -12,6 +12,11 @@ from likewise.active._evidence import Event as Event
 from likewise.active._evidence import Suspect as Suspect
 from likewise.active._evidence import build_supervision as build_supervision
 from likewise.active._evidence import collect_relations as collect_relations
+from likewise.active._extension import Placements as Placements
+from likewise.active._extension import carry_labels as carry_labels
+from likewise.active._extension import find_answered_rows as find_answered_rows
+from likewise.active._extension import find_far_rows as find_far_rows
+from likewise.active._extension import match_labels as match_labels
 from likewise.active._group_model import GroupClustering as GroupClustering
 from likewise.active._interview import Interview
 from likewise.active._pool import Pool

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EventKind = Literal["answer", "skip", "undo"]
 Pair = tuple[int, int]
 _CERTAIN = 20.0  # weight of hints given before the interview: practically certain
-_SUSPICIOUS = 0.2  # answers are listed from this probability of being wrong on
+SUSPICIOUS = 0.2  # answers are listed from this probability of being wrong on
 _FIRST_METRIC = 8  # up to this many answers the metric is learned at every fit
 _METRIC_GROWTH = (1.25, 1.5)  # then whenever answers grow by this factor, before and after _METRIC_EARLY
 _METRIC_EARLY = 28
@@ -38,7 +38,7 @@ _REVERSED_PAIRS = 15  # the answers of an annotator are reversed only from this 
 _WEIGHT_INSTEAD_OF_ZERO = 0.05  # so that no answer is dropped
 _ANNOTATOR_PRIOR = (1.0, 8.0)  # Beta: one answer in nine is wrong
 _WEIGHTS = (-1.0, 3.0)  # smallest and largest weight of an annotator's answers
-_MOST_REASONS = 5
+MOST_REASONS = 5
 # Smallest group for which a merge is checked: with at most _FEW_CLASSES classes; with more.
 _MIN_GROUP_SIZES = (3, 2)
 _FEW_CLASSES = 4
@@ -416,18 +416,26 @@ def weigh_annotators(
     predicted = look_up(evidence, evidence.beliefs.predicted)
     for reply, pairs in zip(replies, list_all_pairs(replies, first_rows), strict=True):
         by_annotator[reply.annotator] += [predicted[stated] for stated in pairs if stated in predicted]
+    weights = compute_annotator_weights(by_annotator)
+    return None if weights is None else [weights[reply.annotator] for reply in replies]
+
+
+def compute_annotator_weights(
+    by_annotator: Mapping[str | None, Sequence[float]],
+) -> dict[str | None, float] | None:
+    """Return a weight for each annotator from the predicted probabilities of the answers; see above."""
     if sum(len(values) >= _FEWEST_PAIRS for values in by_annotator.values()) < 2:
         return None
     common = _fit_rate(np.concatenate([np.array(values) for values in by_annotator.values()]))
     unit = math.log((1 - min(common, 0.45)) / min(common, 0.45))
-    weights = {}
+    weights: dict[str | None, float] = {}
     for annotator, values in by_annotator.items():
         rate = _fit_rate(np.array(values))
         if rate > 0.5 and len(values) < _REVERSED_PAIRS:
             rate = 0.5
         weight = math.log((1 - rate) / rate) / unit or _WEIGHT_INSTEAD_OF_ZERO
         weights[annotator] = min(max(weight, _WEIGHTS[0]), _WEIGHTS[1])
-    return [weights[reply.annotator] for reply in replies]
+    return weights
 
 
 def _fit_rate(predicted: npt.NDArray[np.float64]) -> float:
@@ -527,7 +535,7 @@ def find_suspects(interview: Interview) -> tuple[Suspect, ...]:
             continue
         pair, sign = max(wrong, key=wrong.__getitem__)
         chance = wrong[pair, sign]
-        if chance < _SUSPICIOUS:
+        if chance < SUSPICIOUS:
             continue
         others = dict.fromkeys(o for row in pair for o in about[row] if o != at)
         odd = not _agree_with_classes([(pair, sign)], classes)
@@ -542,7 +550,7 @@ def find_suspects(interview: Interview) -> tuple[Suspect, ...]:
                 reply=reply,
                 chance=float(chance),
                 predicted=float(predicted.get((pair, sign), 1.0 - predicted.get((pair, -sign), 0.5))),
-                against=tuple(against[:_MOST_REASONS]),
+                against=tuple(against[:MOST_REASONS]),
                 rows=near,
                 confirmed=times[pair, sign] > 1,
             )
@@ -619,4 +627,4 @@ def _find_near(passed: Any, pair: Pair, classes: npt.NDArray[np.int64]) -> tuple
     for row in pair:
         near = passed.smoother.get_neighbors(row)
         found += [int(r) for r in near if classes[r] >= 0 and classes[r] == classes[row] and r not in pair]
-    return tuple(dict.fromkeys(found))[:_MOST_REASONS]
+    return tuple(dict.fromkeys(found))[:MOST_REASONS]

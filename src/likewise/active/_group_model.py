@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_array
 
+from likewise.active._evidence import MOST_REASONS, SUSPICIOUS, Suspect, compute_annotator_weights
 from likewise.active._group_answers import (
     AnswerLog,
     FloatArray,
     GroupAnswers,
     IntArray,
-    Surroundings,
+    RowNeighborhoods,
     list_names_of_hints,
     list_relations_of_hints,
     scale_lengths,
 )
+from likewise.active._questions import Reply
 from likewise.exceptions import SupervisionError
 from likewise.supervision import Supervision
 
 _SHARPNESS = 20.0  # log-odds of a group per unit of cosine
 _FREE = 0.2  # weight of a row without answers in the means
-_PASSES, _FIRST_PASSES, _BENDING_PASSES = 1, 4, 2
+_PASSES, _FIRST_PASSES, _METRIC_PASSES, _START_PASSES = 1, 4, 2, 3
 _OWN = 12.0  # log-odds of a reference row for its own group
 _NEW_SLOPE = 15.0  # of the probability of a new group, per unit of cosine
 _LAST_PLACED = 80  # placements that the threshold of new groups is fitted to
-_FIRST_BEND = 28  # the space is not bent before this many answers
-_FEWEST_HELD_OUT = 20  # rows with answers that it takes to tell whether bending helps
+_FIRST_METRIC = 28  # no metric is learned before this many answers
+_FEWEST_HELD_OUT = 20  # rows with answers that it takes to tell whether the metric helps
 _FIRST_RATE = 0.05  # error rate before it is learned
+_ALMOST_NEVER = 1e-9  # error rate of answers that are taken as correct
 _RATES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3)
 _SOFTNESS = (0.4, 0.6, 0.8, 1.0, 1.3, 1.7)
 _CAUTIOUS_RATE = 0.04  # from this error rate on, two answers are needed to join groups
@@ -63,10 +67,10 @@ class FittedGroups:
     ----------
     answers : GroupAnswers
         The answers of the fit.
-    bent_rows : ndarray of shape (n_samples, n_features)
-        The rows in the bent space.
+    transformed_rows : ndarray of shape (n_samples, n_features)
+        The unit rows after the linear map W.
     means, raw_means : ndarray of shape (n_groups, n_features)
-        The unit mean of each group in the bent space and in the given one.
+        The unit mean of each group, of the transformed rows and of the given ones.
     proba : ndarray of shape (n_samples, n_groups)
         The probability of each group.
     evidence : ndarray of shape (n_samples, n_groups)
@@ -79,14 +83,16 @@ class FittedGroups:
     doubt : ndarray of shape (n_samples,)
         The probability that the answers about a row are wrong, given all other rows and answers; 0 for rows
         without answers and for references.
-    bend : ndarray or None
+    transform : ndarray or None
         The map W; None if it predicts answers no better than the given space.
     rate, rate_interval : float, (float, float)
         The proportion of wrong answers, and a 90 % interval.
+    sums : ndarray of shape (n_groups, n_features)
+        The weighted sums of the transformed rows of each group.
     """
 
     answers: GroupAnswers
-    bent_rows: FloatArray
+    transformed_rows: FloatArray
     means: FloatArray
     raw_means: FloatArray
     proba: FloatArray
@@ -96,9 +102,10 @@ class FittedGroups:
     nearness: FloatArray
     doubt: FloatArray
     threshold: float
-    bend: FloatArray | None
+    transform: FloatArray | None
     rate: float
     rate_interval: tuple[float, float]
+    sums: FloatArray
     _cover: FloatArray | None = None
 
     @property
@@ -111,13 +118,32 @@ class FittedGroups:
         """Whether answers are wrong so often that it takes two to join groups."""
         return self.rate >= _CAUTIOUS_RATE
 
-    def get_cover(self, around: Surroundings) -> FloatArray:
+    def get_cover(self, neighborhoods: RowNeighborhoods) -> FloatArray:
         """Return the largest cosine of each row to a near row with answers; computed once."""
         if self._cover is None:
-            self._cover = np.full(len(self.confirmed), around.base, dtype=np.float32)
+            self._cover = np.full(len(self.confirmed), neighborhoods.base, dtype=np.float32)
             rows = np.flatnonzero(self.confirmed >= 0)
-            np.maximum.at(self._cover, around.near[rows].ravel(), around.cosines[rows].ravel())
+            np.maximum.at(self._cover, neighborhoods.near[rows].ravel(), neighborhoods.cosines[rows].ravel())
         return self._cover
+
+    @cached_property
+    def predictions(self) -> tuple[FloatArray, FloatArray]:
+        """The probability of each piece of evidence given everything else, and that it is wrong."""
+        answers = self.answers
+        rows, at = np.unique(answers.rows, return_inverse=True)
+        weights = np.where(self.confirmed[rows] >= 0, 1.0, _FREE * (1 - self.p_new[rows]))
+        own = self.proba[rows] * weights[:, None].astype(np.float32)
+        cosines = _compute_cosines_without(self.transformed_rows[rows], self.sums, own)
+        prior = np.log(1 - _ELSEWHERE) + log_softmax(_SHARPNESS * cosines, axis=1)
+        groups, places = answers.group_of[answers.refs], np.arange(len(at))
+        odds = _compute_odds(answers, self.rate)
+        logits = (prior + self.evidence[rows])[at].astype(np.float64)
+        logits[places, groups] -= odds  # without this answer
+        total = np.logaddexp(logsumexp(logits, axis=1), np.log(_ELSEWHERE))
+        belongs = np.exp(logits[places, groups] - total)
+        predicted = np.where(answers.signs > 0, belongs, 1 - belongs)
+        right = predicted * np.exp(np.abs(odds))
+        return predicted, (1 - predicted) / np.maximum(right + 1 - predicted, 1e-12)
 
     @cached_property
     def top_two(self) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -145,15 +171,20 @@ def _fit_threshold(answers: GroupAnswers, start: float) -> float:
     return found
 
 
-def _compute_evidence(n: int, answers: GroupAnswers, rate: float) -> tuple[FloatArray, IntArray]:
-    """Return the log-odds of each row for each group from the answers, and the confirmed group or -1.
+def _compute_odds(answers: GroupAnswers, rate: float) -> npt.NDArray[np.float64]:
+    """Return the log-odds of each piece of evidence for the group that it is about.
 
     An answer that is wrong is one of the other answers that were possible, so it has the log-odds
     log((1 - rate) / rate) + log(choices).
     """
+    odds = np.log((1 - rate) / max(rate, _ALMOST_NEVER)) + np.log(answers.choices)
+    return np.asarray(answers.signs * odds * (1.0 if answers.weights is None else answers.weights))
+
+
+def _compute_evidence(n: int, answers: GroupAnswers, rate: float) -> tuple[FloatArray, IntArray]:
+    """Return the log-odds of each row for each group from the answers, and the confirmed group or -1."""
     E = np.zeros((n, answers.n_groups), dtype=np.float32)
-    weights = answers.signs * (np.log((1 - rate) / rate) + np.log(answers.choices))
-    np.add.at(E, (answers.rows, answers.group_of[answers.refs]), weights)
+    np.add.at(E, (answers.rows, answers.group_of[answers.refs]), _compute_odds(answers, rate))
     confirmed = np.where(E.max(axis=1) > 1e-3, E.argmax(axis=1), -1)
     E[answers.references, answers.group_of] += _OWN
     confirmed[answers.references] = answers.group_of
@@ -164,24 +195,17 @@ def _compute_proba(Z: FloatArray, means: FloatArray, E: FloatArray, links: IntAr
     """Return P with P_ig proportional to exp(20 z_i m_g + E_ig)."""
     logits = Z @ (_SHARPNESS * means).T
     logits += E
-    return _softmax(_separate(logits, links))
+    return np.asarray(softmax(_separate(logits, links), axis=1))
 
 
 def _separate(logits: FloatArray, links: IntArray) -> FloatArray:
     """Lower the logits of a row for the group of a cannot-linked row, if neither row stands for a group."""
     for i, j in links[:, :2].tolist():
-        logits[j] -= _OWN * _softmax(logits[[i]].copy())[0]
+        logits[j] -= _OWN * softmax(logits[i])
     return logits
 
 
-def _softmax(logits: FloatArray) -> FloatArray:
-    logits -= logits.max(axis=1, keepdims=True)
-    np.exp(logits, out=logits)
-    logits /= logits.sum(axis=1, keepdims=True)
-    return logits
-
-
-def _learn_bend(rows: FloatArray, R: FloatArray) -> FloatArray:
+def _learn_transform(rows: FloatArray, R: FloatArray) -> FloatArray:
     """Return W = S^(-1/4): S is the scatter within groups, shrunk by half towards the identity."""
     size = R.sum(axis=0)
     means = R.T @ rows / np.maximum(size, 1e-12)[:, None]
@@ -193,8 +217,8 @@ def _learn_bend(rows: FloatArray, R: FloatArray) -> FloatArray:
     return np.asarray((vectors * np.maximum(values, 1e-12) ** -0.25) @ vectors.T)
 
 
-def _helps_bending(rows: FloatArray, R: FloatArray, answers: GroupAnswers, confirmed: IntArray) -> bool:
-    """Return True if the bent space predicts held-out answers better: those about every other row."""
+def _predicts_better(rows: FloatArray, R: FloatArray, answers: GroupAnswers, confirmed: IntArray) -> bool:
+    """Return True if the learned metric predicts held-out answers better: those about every other row."""
     known = np.unique(answers.rows[confirmed[answers.rows] >= 0])
     if len(known) < _FEWEST_HELD_OUT:
         return False
@@ -202,15 +226,15 @@ def _helps_bending(rows: FloatArray, R: FloatArray, answers: GroupAnswers, confi
     kept = R.copy()
     kept[half] = 0.0
     gain = 0.0
-    for sign, Z in ((-1, rows), (1, scale_lengths(rows @ _learn_bend(rows, kept)))):
-        P = _softmax(Z[half] @ (_SHARPNESS * scale_lengths(kept.T @ Z)).T)
+    for sign, Z in ((-1, rows), (1, scale_lengths(rows @ _learn_transform(rows, kept)))):
+        P = softmax(Z[half] @ (_SHARPNESS * scale_lengths(kept.T @ Z)).T, axis=1)
         gain += sign * float(np.log(P[np.arange(len(half)), confirmed[half]] + 1e-3).sum())
     return gain > 0
 
 
-def _compute_cosines_without(rows: IntArray, Z: FloatArray, sums: FloatArray, R: FloatArray) -> FloatArray:
+def _compute_cosines_without(Z: FloatArray, sums: FloatArray, own: FloatArray) -> FloatArray:
     """Return the cosines of rows to the means of the groups, without the share of the row in the mean."""
-    along, own = Z[rows] @ sums.T, R[rows]
+    along = Z @ sums.T
     lengths = np.einsum("ij,ij->i", sums, sums) - 2 * along * own + own**2
     return np.asarray((along - own) / np.sqrt(np.maximum(lengths, 1e-6)))
 
@@ -251,7 +275,7 @@ def _learn_rate(
     np.add.at(choices, cells, answers.signs * np.log(answers.choices))
     n_in = np.bincount(at, weights=answers.signs > 0)
     n_out = np.bincount(at, weights=answers.signs < 0)
-    logits = _SHARPNESS * _compute_cosines_without(rows, Z, sums, R)
+    logits = _SHARPNESS * _compute_cosines_without(Z[rows], sums, R[rows])
     logits -= logits.max(axis=1, keepdims=True)
     totals = np.full(len(_RATES), -np.inf)
     for softness in _SOFTNESS:
@@ -269,53 +293,53 @@ def _learn_rate(
 
 
 def fit_groups(
-    around: Surroundings,
+    neighborhoods: RowNeighborhoods,
     answers: GroupAnswers,
     *,
     source: FittedGroups | None = None,
     error_rate: float | str = "learn",
-    bends: bool = True,
+    learn_metric: bool = True,
 ) -> FittedGroups:
     """Fit the groups to answers by EM.
 
     Map and error rate come from `source`, a fit to fewer answers, if it is given.
     The result depends on the answers and on the source only, so it does not depend on when it is computed.
     """
-    rows, (n, G) = around.rows, (len(around.rows), answers.n_groups)
+    rows, (n, G) = neighborhoods.rows, (len(neighborhoods.rows), answers.n_groups)
     learns = error_rate == "learn"
-    rate = max(float(error_rate), _RATES[0]) if not learns else _FIRST_RATE if source is None else source.rate
+    rate = float(error_rate) if not learns else _FIRST_RATE if source is None else source.rate
     interval = (rate, rate) if source is None else source.rate_interval
     E, confirmed = _compute_evidence(n, answers, rate)
     sure = confirmed >= 0
     raw = np.zeros((G, rows.shape[1]), dtype=np.float32)
-    np.add.at(raw, confirmed[sure], around.smooth[sure])
+    np.add.at(raw, confirmed[sure], neighborhoods.smooth[sure])
     raw = scale_lengths(raw)
-    bend = None
+    transform = None
     if source is not None:
-        bend, n_old = source.bend, len(source.answers.references)
+        transform, n_old = source.transform, len(source.answers.references)
         raw[answers.group_of[:n_old]] = source.raw_means[source.answers.group_of]
-    threshold = _fit_threshold(answers, around.base)
-    Z = rows if source is None else source.bent_rows
-    means = raw if bend is None else scale_lengths(raw @ bend)
+    threshold = _fit_threshold(answers, neighborhoods.base)
+    Z = rows if source is None else source.transformed_rows
+    means = raw if transform is None else scale_lengths(raw @ transform)
     fresh = raw if source is None else raw[np.setdiff1d(answers.group_of, answers.group_of[:n_old])]
     nearness = (rows @ fresh.T).max(axis=1, initial=-1.0)
     if source is not None:
         nearness = np.maximum(nearness, source.nearness)
     p_new = compute_p_new(nearness, threshold)
     weights = np.where(sure, 1.0, _FREE * (1.0 - p_new)).astype(np.float32)[:, None]
-    bends = bends and source is None and answers.n_answers >= _FIRST_BEND and G > 1
+    learn_metric = learn_metric and source is None and answers.n_answers >= _FIRST_METRIC and G > 1
     for left in range(_PASSES if source is not None else _FIRST_PASSES, 0, -1):
         R = _compute_proba(Z, means, E, answers.links)
         R *= weights
-        if bends and left <= _BENDING_PASSES:
-            bend = _learn_bend(rows, R)
-            Z = scale_lengths(rows @ bend)
+        if learn_metric and left <= _METRIC_PASSES:
+            transform = _learn_transform(rows, R)
+            Z = scale_lengths(rows @ transform)
         sums = R.T @ Z
         means = scale_lengths(sums)
     raw_sums = R.T @ rows
     raw = scale_lengths(raw_sums)
-    if bends and not _helps_bending(rows, R, answers, confirmed):
-        bend, Z, sums, means = None, rows, raw_sums, raw
+    if learn_metric and not _predicts_better(rows, R, answers, confirmed):
+        transform, Z, sums, means = None, rows, raw_sums, raw
     if learns and source is None and len(answers.rows) >= _FEWEST_HELD_OUT:
         rate, interval = _learn_rate(answers, R, Z, sums)
         E, confirmed = _compute_evidence(n, answers, rate)
@@ -325,35 +349,61 @@ def fit_groups(
     p_new[confirmed >= 0] = 0.0
     doubt = np.zeros(n, dtype=np.float32)
     answered_rows = np.setdiff1d(answers.rows[confirmed[answers.rows] >= 0], answers.references)
-    if rate < _CAUTIOUS_RATE:  # then few answers are doubtful
+    if rate == 0:  # no answer is doubtful
+        answered_rows = answered_rows[:0]
+    elif rate < _CAUTIOUS_RATE:  # then few answers are doubtful
         answered_rows = answered_rows[P[answered_rows, confirmed[answered_rows]] < _CERTAINLY]
-    fits = _SHARPNESS * _compute_cosines_without(answered_rows, Z, sums, R)
-    near = fits / _SHARPNESS if bend is None else _compute_cosines_without(answered_rows, rows, raw_sums, R)
+    own = R[answered_rows]
+    fits = _SHARPNESS * _compute_cosines_without(Z[answered_rows], sums, own)
+    near = (
+        fits / _SHARPNESS
+        if transform is None
+        else _compute_cosines_without(rows[answered_rows], raw_sums, own)
+    )
     doubt[answered_rows] = _compute_doubt(
         answered_rows, fits, near.max(axis=1), E, confirmed[answered_rows], threshold
     )
     return FittedGroups(
-        answers, Z, means, raw, P, E, confirmed, p_new, nearness, doubt, threshold, bend, rate, interval
+        answers,
+        Z,
+        means,
+        raw,
+        P,
+        E,
+        confirmed,
+        p_new,
+        nearness,
+        doubt,
+        threshold,
+        transform,
+        rate,
+        interval,
+        sums,
     )
 
 
-def _find_start_groups(around: Surroundings, n_groups: int, random_state: int) -> IntArray:
+def _set_weights(answers: GroupAnswers, weights: Sequence[float]) -> GroupAnswers:
+    """Return the answers with a weight for each piece of evidence; hints before the interview count once."""
+    return replace(answers, weights=np.array([*weights, 1.0])[answers.numbers]) if len(weights) else answers
+
+
+def _find_start_groups(neighborhoods: RowNeighborhoods, n_groups: int, random_state: int) -> IntArray:
     """Return the k-means groups that an interview starts from."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than groups
-        fitted = KMeans(n_groups, n_init=1, max_iter=30, random_state=random_state).fit(around.rows)
+        fitted = KMeans(n_groups, n_init=1, max_iter=30, random_state=random_state).fit(neighborhoods.rows)
     return np.asarray(fitted.labels_, dtype=np.int64)
 
 
 def _add_start_groups(
-    around: Surroundings, fitted: FittedGroups, start: IntArray, n_clusters: int | None
-) -> IntArray | None:
-    """Return labels with the start groups in which no row is confirmed; None if there are none.
+    fitted: FittedGroups, start: IntArray, n_clusters: int | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return probabilities and evidence with the start groups in which no row is confirmed.
 
     They stand for groups that were not found yet: as many as are missing, or, if the number of groups is
     unknown, those whose rows probably belong to no group so far.
     """
-    G, rows, sure = fitted.n_groups, around.rows, fitted.confirmed >= 0
+    Z, sure = fitted.transformed_rows, fitted.confirmed >= 0
     size = np.bincount(start)
     touched = np.bincount(start[sure], minlength=len(size)) > 0
     new = np.bincount(start, weights=fitted.p_new)
@@ -361,50 +411,101 @@ def _add_start_groups(
     if n_clusters is None:
         free = free[new[free] > 0.5 * size[free]]
     else:
-        free = free[np.argsort(-new[free], kind="stable")][: max(n_clusters - G, 0)]
+        free = free[np.argsort(-new[free], kind="stable")][: max(n_clusters - fitted.n_groups, 0)]
     if not len(free):
-        return None
-    centers = np.vstack([fitted.raw_means, [rows[start == g].mean(axis=0) for g in free]]).astype(np.float32)
-    for _ in range(5):
-        scores = _SHARPNESS * (rows @ scale_lengths(centers).T)
-        scores[:, :G] += fitted.evidence
-        labels = _separate(scores, fitted.answers.links).argmax(axis=1)
-        labels[sure] = fitted.confirmed[sure]
-        filled = np.bincount(labels, minlength=len(centers)) > 0  # an empty group keeps its centre
-        centers[filled] = 0.0
-        np.add.at(centers, labels, rows)
-    return np.asarray(labels, dtype=np.int64)
+        return fitted.proba, fitted.evidence
+    sums = np.array([Z[start == g].sum(axis=0) for g in free])
+    means = np.vstack([fitted.means, scale_lengths(sums.astype(np.float32))])
+    unknown = np.repeat(np.where(sure, -_OWN, 0.0)[:, None], len(free), axis=1).astype(np.float32)
+    E = np.hstack([fitted.evidence, unknown])
+    weights = np.where(sure, 1.0, _FREE).astype(np.float32)[:, None]
+    for _ in range(_START_PASSES):
+        P = _compute_proba(Z, means, E, fitted.answers.links)
+        means = scale_lengths(np.asarray((P * weights).T @ Z, dtype=np.float32))
+    return _compute_proba(Z, means, E, fitted.answers.links), E
 
 
-def _separate_start_groups(around: Surroundings, start: IntArray, links: IntArray) -> IntArray:
+def _separate_start_groups(neighborhoods: RowNeighborhoods, start: IntArray, links: IntArray) -> IntArray:
     """Return the groups before any answer, with rows moved to the next group if a cannot-link requires it."""
     if not len(links):
         return start
-    centers = np.zeros((int(start.max()) + 1, around.rows.shape[1]), dtype=np.float32)
-    np.add.at(centers, start, around.rows)
+    centers = np.zeros((int(start.max()) + 1, neighborhoods.rows.shape[1]), dtype=np.float32)
+    np.add.at(centers, start, neighborhoods.rows)
     centers, labels = scale_lengths(centers), start.copy()
     for i, j in links[:, :2].tolist():
         if labels[i] == labels[j] and len(centers) > 1:
-            scores = centers @ around.rows[j]
+            scores = centers @ neighborhoods.rows[j]
             scores[labels[i]] = -np.inf
             labels[j] = scores.argmax()
     return labels
 
 
-def _train_on_itself(around: Surroundings, fitted: FittedGroups) -> IntArray:
+def _train_on_itself(rows: FloatArray, fitted: FittedGroups, P: FloatArray, evidence: FloatArray) -> IntArray:
     """Return the most probable groups of a logistic regression that is trained on the groups found so far."""
-    P = fitted.proba
     target: IntArray = P.argmax(axis=1).astype(np.int64)
     if len(np.unique(target)) < 2:
         return target
     weight = np.where(fitted.confirmed >= 0, 1.0, 0.3 * P.max(axis=1) ** 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # 60 iterations are enough
-        head = LogisticRegression(C=30.0, max_iter=60).fit(around.rows, target, sample_weight=weight)
+        head = LogisticRegression(C=30.0, max_iter=60).fit(rows, target, sample_weight=weight)
     scores = np.full(P.shape, -30.0, dtype=np.float32)
-    scores[:, head.classes_] = head.predict_log_proba(around.rows)
-    scores = _separate(scores + fitted.evidence, fitted.answers.links)
+    scores[:, head.classes_] = head.predict_log_proba(rows)
+    scores = _separate(scores + evidence, fitted.answers.links)
     return np.asarray(scores.argmax(axis=1), dtype=np.int64)
+
+
+def weigh_answers(fitted: FittedGroups, replies: Sequence[Reply]) -> list[float] | None:
+    """Return a weight for each reply, by how well the rows and other answers predict its annotator's answers.
+
+    None unless at least two annotators gave enough answers.
+    """
+    stated: dict[str | None, list[float]] = {reply.annotator: [] for reply in replies}
+    for number, p in zip(fitted.answers.numbers.tolist(), fitted.predictions[0].tolist(), strict=True):
+        if number >= 0:
+            stated[replies[number].annotator].append(p)
+    weights = compute_annotator_weights(stated)
+    return None if weights is None else [weights[reply.annotator] for reply in replies]
+
+
+def find_group_suspects(
+    fitted: FittedGroups, neighborhoods: RowNeighborhoods, replies: Sequence[Reply]
+) -> tuple[Suspect, ...]:
+    """Return the answers that look wrong, most suspicious first; each with its most doubtful piece."""
+    answers = fitted.answers
+    predicted, wrong = fitted.predictions
+    groups = answers.group_of[answers.refs]
+    worst: dict[int, int] = {}
+    for piece in np.argsort(-wrong, kind="stable").tolist():
+        if wrong[piece] < SUSPICIOUS:
+            break
+        if answers.numbers[piece] >= 0:
+            worst.setdefault(int(answers.numbers[piece]), piece)
+    found = []
+    for number, piece in worst.items():
+        row, group, sign = int(answers.rows[piece]), groups[piece], answers.signs[piece]
+        same_row = np.flatnonzero((answers.rows == row) & (answers.numbers >= 0))
+        opposed = same_row[((groups[same_row] == group) == (answers.signs[same_row] > 0)) != (sign > 0)]
+        likely = int(group)
+        if sign > 0:  # the most similar other group
+            cosines = fitted.means @ fitted.transformed_rows[row]
+            cosines[group] = -np.inf
+            likely = int(cosines.argmax())
+        near = [other for other in neighborhoods.near[row].tolist() if fitted.confirmed[other] == likely]
+        same = (groups[same_row] == group) & (answers.signs[same_row] == sign)
+        found.append(
+            Suspect(
+                reply=replies[number],
+                chance=float(wrong[piece]),
+                predicted=float(predicted[piece]),
+                against=tuple(replies[other] for other in dict.fromkeys(answers.numbers[opposed].tolist()))[
+                    :MOST_REASONS
+                ],
+                rows=tuple(near[:MOST_REASONS]),
+                confirmed=bool(same.sum() > 1),
+            )
+        )
+    return tuple(found)
 
 
 class GroupClustering(ClusterMixin, BaseEstimator):
@@ -418,8 +519,8 @@ class GroupClustering(ClusterMixin, BaseEstimator):
     Means and probabilities alternate (EM); rows without answers have a weight of 0.2, and less if they
     probably belong to no group so far. :math:`W = S^{-1/4}` partially whitens the scatter S within the
     groups, which is first averaged with a multiple of the identity of equal trace. W is used only if it
-    predicts held-out answers better. Once all groups are known, `labels_` are the predictions of a logistic
-    regression trained on these groups; until then, each row gets the nearest mean.
+    predicts held-out answers better. `labels_` are the predictions of a logistic regression trained on these
+    groups.
 
     Groups are those that the hints confirm. While there are fewer than `n_clusters`, k-means groups of rows
     without answers stand for the others.
@@ -431,7 +532,7 @@ class GroupClustering(ClusterMixin, BaseEstimator):
     error_rate : float or "learn", default="learn"
         The proportion of wrong answers, or "learn".
     learn_metric : bool, default=True
-        Whether the space bends.
+        Whether a linear map of the rows is learned from the answers.
     random_state : int, optional
         Seed of the k-means groups at the start.
 
@@ -496,12 +597,16 @@ class GroupClustering(ClusterMixin, BaseEstimator):
                 f"GroupClustering does not use {' or '.join(sorted(unused))}. Convert them with "
                 "hints.to_links()."
             )
-        around = Surroundings.from_data(rows, int(self.random_state or 0))
-        log = AnswerLog(around, list_relations_of_hints(hints), list_names_of_hints(hints))
+        neighborhoods = RowNeighborhoods.from_data(rows, int(self.random_state or 0))
+        log = AnswerLog(neighborhoods, list_relations_of_hints(hints), list_names_of_hints(hints))
         return self.fit_replies(log, ())
 
     def fit_replies(
-        self, log: AnswerLog, replies: tuple[Any, ...], source: GroupClustering | None = None
+        self,
+        log: AnswerLog,
+        replies: tuple[Any, ...],
+        source: GroupClustering | None = None,
+        weights: Sequence[float] = (),
     ) -> GroupClustering:
         """Find the groups from replies.
 
@@ -513,6 +618,8 @@ class GroupClustering(ClusterMixin, BaseEstimator):
             The replies.
         source : GroupClustering, optional
             An estimator fitted to fewer replies, whose space and error rate are used again.
+        weights : sequence of float, default=()
+            How many times each reply counts; by default once.
 
         Returns
         -------
@@ -529,14 +636,15 @@ class GroupClustering(ClusterMixin, BaseEstimator):
         settings: dict[str, Any] = {
             "source": before,
             "error_rate": self.error_rate,
-            "bends": self.learn_metric,
+            "learn_metric": self.learn_metric,
         }
+        answers = _set_weights(answers, weights)
         if answers.n_groups:
-            self.groups_ = fit_groups(log.around, answers, **settings)
+            self.groups_ = fit_groups(log.neighborhoods, answers, **settings)
             if self.groups_.is_cautious and not cautious:
-                answers = log.cut(replies, cautious=True)
+                answers = _set_weights(log.cut(replies, cautious=True), weights)
                 if answers.undecided:
-                    self.groups_ = fit_groups(log.around, answers, **settings)
+                    self.groups_ = fit_groups(log.neighborhoods, answers, **settings)
         self._links, found = answers.links, self.groups_
         rates = (_FIRST_RATE,) * 3 if found is None else (found.rate, *found.rate_interval)
         self.error_rate_ = GroupErrorRate(*rates)
@@ -545,18 +653,19 @@ class GroupClustering(ClusterMixin, BaseEstimator):
     @cached_property
     def labels_(self) -> npt.NDArray[np.int64]:
         """The group of each row; computed when it is first read."""
-        around, found = self.log_.around, self.groups_
-        n = len(around.rows)
-        n_start = self.n_clusters or max(2, round(1.5 * n**0.5))
-        labels = None
+        neighborhoods, found = self.log_.neighborhoods, self.groups_
+        n = len(neighborhoods.rows)
         if found is None or self.n_clusters is None or found.n_groups < self.n_clusters:
             start = self.log_.get_start(
-                n_start, lambda k: _find_start_groups(around, min(k, n), int(self.random_state or 0))
+                self.n_clusters or max(2, round(1.5 * n**0.5)),
+                lambda k: _find_start_groups(neighborhoods, min(k, n), int(self.random_state or 0)),
             )
-            labels = _separate_start_groups(around, start, self._links)
-            if found is not None:
-                labels = _add_start_groups(around, found, start, self.n_clusters)
-        if labels is None:
-            assert found is not None
-            labels = _train_on_itself(around, found)
+        if found is None:
+            labels = _separate_start_groups(neighborhoods, start, self._links)
+        else:
+            known = self.n_clusters is not None and found.n_groups >= self.n_clusters
+            P, evidence = (
+                (found.proba, found.evidence) if known else _add_start_groups(found, start, self.n_clusters)
+            )
+            labels = _train_on_itself(neighborhoods.rows, found, P, evidence)
         return np.unique(labels, return_inverse=True)[1].astype(np.int64)

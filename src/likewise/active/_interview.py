@@ -31,6 +31,14 @@ from likewise.active._evidence import (
     list_all_pairs,
     weigh_annotators,
 )
+from likewise.active._extension import (
+    Extension,
+    Placements,
+    carry_labels,
+    check_new_rows,
+    find_answered_rows,
+    place_rows,
+)
 from likewise.active._fitting import (
     FitCache,
     check_errors,
@@ -41,11 +49,11 @@ from likewise.active._fitting import (
 )
 from likewise.active._group_answers import (
     AnswerLog,
-    Surroundings,
+    RowNeighborhoods,
     list_names_of_hints,
     list_relations_of_hints,
 )
-from likewise.active._group_model import GroupClustering
+from likewise.active._group_model import GroupClustering, find_group_suspects, weigh_answers
 from likewise.active._pool import Pool, check_data
 from likewise.active._pooled_interview import PooledInterview
 from likewise.active._questions import (
@@ -65,6 +73,7 @@ from likewise.active._state import (
     Strategy,
     check_hints,
     check_ids,
+    check_rows,
     check_strategy,
     find_neither,
 )
@@ -236,6 +245,12 @@ class Interview:
             )
         self._log: EventLog[Event] = EventLog()
         self._weights: Mapping[Key, float] = {}  # weights other than 1, by the key of the question
+        self._extension: Extension | None = None  # if rows were added
+        self._forget_fits()
+        self._pooled = None if self.pool is None else PooledInterview(self, self.X, self.pool)
+
+    def _forget_fits(self) -> None:
+        """Start without fits, for other rows than before."""
         # Cache of values derived from `_log` and `_weights`; cleared when either changes.
         self._derived: dict[str, Any] = {}
         self._cache: dict[Any, Any] = {}
@@ -243,7 +258,7 @@ class Interview:
         # Fits with the answers and weights that they used: the last two, and the one whose metric they reuse.
         self._recent_fits: list[tuple[_WeightedReplies, tuple[Any, npt.NDArray[Any] | None]]] = []
         self._answer_log: AnswerLog | None = None  # for a model that is fitted to replies
-        self._pooled = None if self.pool is None else PooledInterview(self, self.X, self.pool)
+        self._base_labels: npt.NDArray[Any] | None = None  # of the model, when rows were added last
 
     def _restrict(self, X: npt.NDArray[Any], hints: Supervision) -> Interview:
         """Return an interview with the same settings about the rows of a pool."""
@@ -503,6 +518,76 @@ class Interview:
         check_question(question, self.n_samples)
         return question.text if self.ids is None else question.to_text(self.ids.__getitem__)
 
+    # ------------------------------------------------------------------ more rows
+
+    def extend(self, X_new: MatrixLike, *, ids: Any = None) -> Placements:
+        """Add rows. Old rows keep their numbers, answers and clusters, and new rows are placed among them.
+
+        The model is fitted to all rows, but an old row changes its cluster only if an answer moves it: an
+        answer about the row itself, or one that makes the model choose another cluster than it chose with the
+        answers of this moment. Clusters keep their numbers; clusters that only appear now get unused ones, so
+        numbers may have gaps. With a number of clusters that is given, new rows never open another one.
+
+        Parameters
+        ----------
+        X_new : array-like of shape (n_new, n_features)
+            The new rows, with the same features: pass them through the transformer that was fitted to the old
+            rows. :class:`GroupClustering` subtracts the mean of the rows that the interview began with.
+        ids : list of str or RowIds, optional
+            Unique names of the new rows, required if the old rows have ids.
+
+        Returns
+        -------
+        Placements
+            The cluster and its probability for each new row, and the rows that fit nowhere.
+
+        Notes
+        -----
+        This costs a fit to the old rows, if there is none for the last answer, and one to all rows. With a
+        pool, rows cannot be added.
+
+        Examples
+        --------
+        >>> from likewise.active import Interview, Question
+        >>> interview = Interview([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]], n_clusters=2)
+        >>> reply = interview.tell(Question.pair(0, 3), "DIFFERENT")
+        >>> before = interview.labels_
+        >>> placed = interview.extend([[5.3], [90.0]])
+        >>> bool((interview.labels_[:6] == before).all()), bool(placed.labels[0] == before[3])
+        (True, True)
+        >>> placed.rows.tolist(), placed.unplaced.tolist()
+        ([6, 7], [7])
+        """
+        if self._pooled is not None:
+            raise LikewiseError(
+                "Interview: rows cannot be added to an interview with a pool. Pass pool=None, which uses all "
+                "rows, or start another interview about all rows and pass it the answers with replace()."
+            )
+        X = check_new_rows(self.X, check_rows(X_new))
+        if (ids is None) != (self.ids is None):
+            raise SupervisionError(
+                "Interview: the old rows have ids. Pass ids for the new ones."
+                if ids is None
+                else "Interview: the old rows have no ids, so the new ones cannot have any. Leave ids out."
+            )
+        names = self.ids if self.ids is None else check_ids([*self.ids.ids, *ids], len(X))
+        sizes = (*(self._extension.sizes if self._extension is not None else ()), self.n_samples)
+        labels = None if self.model is None else np.asarray(self.labels_)
+        self.X, self.ids, self.given = X, names, self.given.extend(len(X))
+        self._extension = Extension(sizes, labels, self.history)
+        self._forget_fits()
+        return self.placements
+
+    @property
+    def placements(self) -> Placements:
+        """Where the rows of the last :meth:`extend` belong, given all answers."""
+        if self._extension is None:
+            raise LikewiseError("Interview: no rows were added. Add some with extend(X_new).")
+        n_old = self._extension.sizes[-1]
+        if self.model is None:
+            raise LikewiseError("Interview: there is no model to place rows. Pass n_clusters, or model.")
+        return self._derive("placements", lambda: place_rows(self, n_old))
+
     # ------------------------------------------------------------------ results
 
     @property
@@ -602,7 +687,15 @@ class Interview:
             return self._pooled.find_suspects()
         if not self._weighs_errors or not self.replies:
             return ()
-        return self._derive("suspects", lambda: find_suspects(self))
+        return self._derive("suspects", self._find_suspects)
+
+    def _find_suspects(self) -> tuple[Suspect, ...]:
+        if not isinstance(self.model, GroupClustering):
+            return find_suspects(self)
+        model = self.model_
+        if model.groups_ is None:
+            return ()
+        return find_group_suspects(model.groups_, model.log_.neighborhoods, self.replies)
 
     @property
     def error_rate(self) -> Any:
@@ -620,8 +713,21 @@ class Interview:
 
     def _get_labels(self, replies: tuple[Reply, ...]) -> npt.NDArray[Any]:
         """Return the cluster of each row, given the first answers, `replies`."""
+        return self._carry(self._get_model_labels(replies), replies)
+
+    def _get_model_labels(self, replies: tuple[Reply, ...]) -> npt.NDArray[Any]:
         model, labels = self._fit_to(replies)
         return model.labels_ if labels is None else labels
+
+    def _carry(self, labels: npt.NDArray[Any], replies: Sequence[Reply]) -> npt.NDArray[Any]:
+        """Return labels of the model, in which rows older than the last addition keep their cluster."""
+        added = self._extension
+        if added is None or added.labels is None:
+            return labels
+        then = tuple(e.reply for e in EventLog(enumerate(added.events)).get_not_undone("answer") if e.reply)
+        if self._base_labels is None:
+            self._base_labels = self._get_model_labels(then)
+        return carry_labels(added.labels, self._base_labels, labels, find_answered_rows(then, replies))
 
     def labels_after(self, n_answers: int) -> npt.NDArray[Any]:
         """Return the cluster of each row, given the hints and the first answers.
@@ -826,20 +932,29 @@ class Interview:
         If `alone`, these answers need not be the first of the interview, and nothing is shared.
         """
         if self._answer_log is None:
-            around = Surroundings.from_data(self.X, self.random_state)
+            n_first = self.n_samples if self._extension is None else self._extension.sizes[0]
+            neighborhoods = RowNeighborhoods.from_data(self.X, self.random_state, n_first)
             hints = list_relations_of_hints(self.given), list_names_of_hints(self.given)
-            self._answer_log = AnswerLog(around, *hints)
+            self._answer_log = AnswerLog(neighborhoods, *hints)
         model = clone(self.model)
         if model.random_state is None:
             model.random_state = self.random_state % 2**32
-        return model.fit_replies(self._answer_log.branch() if alone else self._answer_log, replies, source)
+        log, weights = self._answer_log.branch() if alone else self._answer_log, self._get_weights(replies)
+        model.fit_replies(log, replies, source, weights)
+        if self._weighs_errors and model.groups_ and len({reply.annotator for reply in replies}) > 1:
+            of_annotators = weigh_answers(model.groups_, replies)
+            if of_annotators is not None:
+                both = np.multiply(weights or 1.0, of_annotators)
+                model.fit_replies(log, replies, source, both.tolist())
+        return model
 
     def _fit_labels(self, replies: tuple[Reply, ...], known: Knowledge | None) -> npt.NDArray[Any]:
         """Return the cluster of each row for some answers, with the metric learned from them alone."""
         if isinstance(self.model, GroupClustering):
-            found: npt.NDArray[Any] = self._fit_groups(replies, alone=True).labels_
-            return found
-        return self._fits.get_labels(self._derive_knowledge(replies) if known is None else known)
+            labels: npt.NDArray[Any] = self._fit_groups(replies, alone=True).labels_
+        else:
+            labels = self._fits.get_labels(self._derive_knowledge(replies) if known is None else known)
+        return self._carry(labels, replies)
 
     def _derive_strategy_knowledge(self, model: Any, n: int) -> Knowledge:
         """Return the knowledge from the first n answers that `model` believes and from all later answers."""

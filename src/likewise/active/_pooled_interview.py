@@ -225,12 +225,13 @@ def _label_block(
 ) -> npt.NDArray[np.int32]:
     """Return the cluster of each row of a block, given the clusters of the pool."""
     found = np.empty(len(block), dtype=np.int32)
-    for lo in range(0, len(block), _AT_ONCE):
-        others = block.X[lo : lo + _AT_ONCE]
+    size = len(block) if getattr(model, "_splits_new_rows", False) else _AT_ONCE
+    for lo in range(0, len(block), size):
+        others = block.X[lo : lo + size]
         if hasattr(model, "predict"):
-            found[lo : lo + _AT_ONCE] = model.predict(others)
+            found[lo : lo + size] = model.predict(others)
         else:  # the cluster of the nearest row of the pool
-            found[lo : lo + _AT_ONCE] = labels[pairwise_distances_argmin(others, X)]
+            found[lo : lo + size] = labels[pairwise_distances_argmin(others, X)]
     low, high = np.searchsorted(rows, [block.rows.start, block.rows.stop])
     found[rows[low:high] - block.rows.start] = labels[low:high]
     return found

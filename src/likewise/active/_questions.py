@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from likewise._event_log import list_relations
 from likewise._reasons import Reason
 from likewise._repr_html import render_table
 from likewise.active._answers import (
@@ -100,6 +101,14 @@ def _check_rows(kind: str, rows: Any) -> tuple[int, ...]:
     given = check_row_numbers(rows)
     least, most = _SIZES[kind]
     if not least <= len(given) <= most or len(set(given)) < len(given):
+        if kind in _FIRST_APART and len(given) == 1:
+            needed = {
+                "placement": f"1 to {MOST_GROUPS} groups to choose from; got no group for row {given[0]}. "
+                "Pass a reference row for each group; Question.label asks for a name without groups.",
+                "members": f"1 to {most - 1} rows to compare with the reference row; got only the reference "
+                f"row {given[0]}. Pass at least one row that may belong to its group.",
+            }
+            raise SupervisionError(f"{_CALLED[kind]} needs {needed[kind]}")
         size = str(least) if least == most else f"{least} to {most}"
         if kind == "placement":
             size = f"one row and 1 to {MOST_GROUPS} groups, {size}"
@@ -519,7 +528,9 @@ class Question:
             return f"Are {groups[0]} and {groups[1]} the same?"
         if self.kind == "label":
             return f"What is the name of the group of {one}{rows[0]}?"
-        listed = ", ".join(rows[1:-1]) + " and " * (len(rows) > 2) + rows[-1]
+        if len(rows) == 2:
+            return f"Does {one}{rows[1]} belong to {groups[0]}?"
+        listed = f"{', '.join(rows[1:-1])} and {rows[-1]}"
         return f"Which of {noun}{listed} do not belong to {groups[0]}?"
 
     def renumber(self, number: Callable[[int], int]) -> Question:
@@ -713,12 +724,12 @@ class Reply:
         ((0, 1, True), (0, 4, True))
         """
         rows, answer = self.question.rows, self.answer
-        if self.question.kind == "placement" and answer is not Answer.UNSURE:
-            chosen = answer.references if isinstance(answer, InGroup) else ()
-            return tuple((rows[0], row, row in chosen) for row in rows[1:])
-        if self.question.kind == "members" and answer is not Answer.UNSURE:
-            odd = answer.rows if isinstance(answer, Unlike) else ()
-            return tuple((rows[0], row, row not in odd) for row in rows[1:])
+        if isinstance(answer, InGroup):
+            return tuple(list_relations(self.question.kind, rows, {"groups": answer.references}))
+        if isinstance(answer, Unlike):
+            return tuple(list_relations(self.question.kind, rows, {"unlike": answer.rows}))
+        if self.question.kind in ("placement", "members"):
+            return tuple(list_relations(self.question.kind, rows, answer))
         together = ((i, j, True) for pile in self.piles for i, j in combinations(pile, 2))
         across = (product(one, other) for one, other in combinations(self.piles, 2))
         return (*together, *((i, j, False) for i, j in chain.from_iterable(across)))

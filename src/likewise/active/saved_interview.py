@@ -7,7 +7,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from likewise._atomic_files import name_file_in_errors, replace_file
 from likewise._reasons import Reason
 from likewise.active import strategies
 from likewise.active._evidence import Event
+from likewise.active._extension import Extension
 from likewise.active._pool import Pool, check_data
 from likewise.active._questions import (
     Answer,
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
     from likewise.active._interview import Interview
 
 FORMAT = "likewise interview"
-VERSION = 3  # version 1 had pairs and triplets only, and no ids; version 2 no questions about groups
+# Version 1 had pairs and triplets only, and no ids; version 2 no questions about groups; version 3 no added
+# rows. A file says the lowest version that can read it.
+VERSION, _WITHOUT_ADDED_ROWS = 4, 3
 _LOOKED_AT = 10_000  # number of sampled rows in the fingerprint of very many rows
 _HISTORY = '\n "history": ['
 _NEXT_EVENT = re.compile(r"[\s,]*\{")
@@ -61,9 +64,10 @@ def save(interview: Interview, path: str | os.PathLike[str]) -> None:
     named, few = interview.given.restrict_to_hinted()
     names = RowIds(tuple(str(row) if ids is None else ids[row] for row in named.tolist() or [0]))
     hints = list(iterate_json_objects(iterate_records(few, names)))
+    added = interview._extension
     head: dict[str, Any] = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": _WITHOUT_ADDED_ROWS if added is None else VERSION,
         "data": _describe_data(interview.X, ids),
         "seed": interview.random_state,
         "n_clusters": interview.n_clusters,
@@ -75,6 +79,12 @@ def save(interview: Interview, path: str | os.PathLike[str]) -> None:
     }
     if interview.pool is not None:
         head["pool"] = dataclasses.asdict(interview.pool)
+    if added is not None:
+        head["added"] = {
+            "sizes": list(added.sizes),
+            "labels": None if added.labels is None else added.labels.tolist(),
+            "after": _count_common(added.events, interview.history),
+        }
     parts = [f" {json.dumps(key)}: {_format_value(value)}" for key, value in head.items()]
     parts += [
         _format_lines("hints", hints),
@@ -82,6 +92,12 @@ def save(interview: Interview, path: str | os.PathLike[str]) -> None:
     ]
     text = "{\n" + ",\n".join(parts) + "\n}\n"
     replace_file(path, lambda part: part.write_bytes(text.encode("utf-8")))
+
+
+def _count_common(then: Sequence[Event], now: Sequence[Event]) -> int:
+    """Return the number of events from which both histories start."""
+    equal = (a == b for a, b in zip(then, now, strict=False))
+    return next((at for at, same in enumerate(equal) if not same), min(len(then), len(now)))
 
 
 class GrowingFile:
@@ -98,15 +114,15 @@ class GrowingFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._n_events = -1
+        self._n_events, self._n_rows = -1, 0
         self._stamp: tuple[int, ...] = ()
 
     def save(self, interview: Interview) -> None:
-        """Write the whole interview the first time, and then only the new events."""
-        if self._n_events < 0:
+        """Write the whole interview the first time and after rows were added, and else only new events."""
+        if self._n_events < 0 or self._n_rows != interview.n_samples:
             save(interview, self.path)
             self._stamp = _get_stamp(os.stat(self.path))
-            self._n_events = len(interview.history)
+            self._n_events, self._n_rows = len(interview.history), interview.n_samples
         elif events := interview.history[self._n_events :]:
             self._append([_make_event_entry(event, interview.ids) for event in events])
             self._n_events += len(events)
@@ -319,7 +335,23 @@ class SavedInterview:
                 raise FileFormatError(
                     f"{self.path}: event {number} of the history, {entry!r}, cannot be read: {error}"
                 ) from error
+        if (entry := content.get("added")) is not None:
+            interview._extension = self._restore_added(entry, interview)
+            interview._forget_fits()
         return interview
+
+    def _restore_added(self, entry: Any, interview: Interview) -> Extension:
+        """Return what the interview knew when rows were added."""
+        try:
+            sizes = tuple(int(size) for size in entry["sizes"])
+            labels = entry["labels"] if entry["labels"] is None else np.array(entry["labels"], dtype=np.int64)
+            if not sizes or not 0 < max(sizes) < interview.n_samples or sorted(set(sizes)) != list(sizes):
+                raise ValueError(f"the numbers of rows are {sizes}")
+            if labels is not None and (labels.shape != (sizes[-1],) or labels.min() < 0):
+                raise ValueError(f"expected {sizes[-1]} clusters")
+            return Extension(sizes, labels, interview.history[: int(entry["after"])])
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"{self.path}: the added rows cannot be read: {error}.") from error
 
     def _get(self, name: str, kind: type) -> Any:
         value = self.content.get(name)

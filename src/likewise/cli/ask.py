@@ -200,6 +200,15 @@ def command(ctx: click.Context, asked: AskOptions) -> None:
 
     At a terminal, answers that look odd are pointed out: k keeps one, r asks again, Enter leaves it.
 
+    With more than 30 clusters, or --strategy groups, questions are about groups, each shown by some of its
+    rows. Besides u, s, b and q they have these keys:
+
+    \b
+      Which group does it belong to?     1 to 7 that group; n none of these; = 1 3 if one is shown twice
+      Which do not belong to the group?  their numbers, then Enter; a all belong to it
+      Are these two groups the same?     y yes, n no
+      What is it called?                 a name, or the number of a name in use
+
     \b
     Examples:
       likewise ask data.csv -k 4 --show text
@@ -459,6 +468,7 @@ class InterviewSummary:
             "placement": "placed",
             "members": "some odd",
             "label": "named",
+            "new": "new (none of these)",
         }
         counts = Counter(kinds.get(word, word) for word in words)
         return dict(counts.most_common())

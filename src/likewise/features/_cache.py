@@ -112,6 +112,11 @@ class RowCache:
                     self._files.append(path)
 
 
+def digest_part(digest: bytes, part: tuple[float, ...]) -> bytes:
+    """Return the digest of a part of a file from the digest of the file."""
+    return _make_hash(digest + repr(part).encode()).digest()
+
+
 def digest_text(text: str) -> bytes:
     """Return the digest of a text."""
     return _make_hash(text.encode("utf-8", "surrogatepass")).digest()

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise._words import format_count
 from likewise.exceptions import FileFormatError
-from likewise.features._cache import RowCache
+from likewise.features._cache import RowCache, digest_part
 
 FloatArray = npt.NDArray[np.floating[Any]]
 _AT_ONCE = 64  # files read before they are encoded
@@ -40,6 +40,9 @@ class Features:
     failed : mapping of int to str, optional
         The positions of the inputs that could not be read, and the reason for each. They have no row in `X`.
         Empty by default.
+    recipe : mapping of str to object, default={}
+        What was learned from the inputs: numbers, words and arrays from which
+        :func:`likewise.features.repeat_features` computes the same features of other inputs.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class Features:
     description: str
     notes: tuple[str, ...] = ()
     failed: Mapping[int, str] = field(default_factory=dict)
+    recipe: Mapping[str, Any] = field(default_factory=dict)
 
 
 def find_scale(X: FloatArray) -> float:
@@ -111,13 +115,49 @@ class Reduction:
         """Return other rows, reduced in the same way."""
         return self._project(X * self._weights - self._mean, X.dtype)
 
+    def get_arrays(self) -> dict[str, Any]:
+        """Return what was learned; :meth:`from_arrays` restores it."""
+        return {
+            "weights": self._weights,
+            "mean": self._mean,
+            "components": self._components,
+            "scale": self.scale,
+        }
+
+    @classmethod
+    def from_arrays(cls, learned: Mapping[str, Any]) -> Reduction:
+        """Return a fitted reduction."""
+        found = cls(len(learned["components"]))
+        found._weights, found._mean = learned["weights"], learned["mean"]
+        found._components, found.scale = learned["components"], float(learned["scale"])
+        return found
+
     def _project(self, centred: FloatArray, dtype: npt.DTypeLike) -> FloatArray:
         return np.asarray(centred @ (self._components.T / self.scale), dtype=dtype)
 
 
+@dataclass(frozen=True)
+class FilePart(os.PathLike[str]):
+    """A part of a file that counts as a file of its own.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    part : tuple of float
+        Start and stop of a sound in seconds, or left, top, width and height of a picture in pixels.
+    """
+
+    path: str
+    part: tuple[float, ...]
+
+    def __fspath__(self) -> str:
+        return self.path
+
+
 def read_all(
     paths: Sequence[str | os.PathLike[str]],
-    read: Callable[[BinaryIO], FloatArray],
+    read: Callable[[BinaryIO, tuple[float, ...]], FloatArray],
     *,
     what: str,
     progress: Step | None = None,
@@ -126,19 +166,28 @@ def read_all(
 ) -> tuple[FloatArray, dict[int, str]]:
     """Return a row of float32 for each file, and the reason for each file that cannot be read.
 
-    `read` reads one file, and raises a ValueError if it cannot; decoders release the global interpreter lock,
-    so a few threads help. `encode` turns what was read of several files into rows.
+    `read` reads one file, or the given part of it, and raises a ValueError if it cannot; decoders release the
+    global interpreter lock, so a few threads help. `encode` turns what was read of several files into rows.
     """
     cache = RowCache(None, "") if cache is None else cache
+    last: tuple[str, bytes] = "", b""  # a file with many parts is hashed once
 
     def try_reading(
         path: str | os.PathLike[str],
     ) -> tuple[bytes, FloatArray | None, FloatArray | None] | ValueError:
+        nonlocal last
+        part = path.part if isinstance(path, FilePart) else ()
         try:
             with open_file(path) as file:
-                digest = cache.digest(file)
+                known, digest = last
+                if not part or known != os.fspath(path):
+                    digest = cache.digest(file)
+                    last = os.fspath(path), digest
+                digest = digest_part(digest, part) if part and digest else digest
                 row = cache.get(digest)
-                return digest, row, None if row is not None else read(file).astype(np.float32, copy=False)
+                if row is None:
+                    return digest, None, read(file, part).astype(np.float32, copy=False)
+                return digest, row, None
         except OSError as error:
             return ValueError(f"it cannot be read ({error.strerror}).")
         except ValueError as error:
@@ -265,7 +314,17 @@ class FileFeatures(TransformerMixin, BaseEstimator):
     def _compute(self, paths: Sequence[str | os.PathLike[str]], progress: Step | None) -> Features:
         """Fit the transformer to the files that can be read, and return their features."""
         found, failed = self._fit_files(list_paths(paths), progress)
-        return Features(found, self.description_, self.notes_, failed)
+        recipe = {"kind": self._what, "method": self.method_, **self._reduction.get_arrays()}
+        return Features(found, self.description_, self.notes_, failed, recipe)
+
+    def _repeat(
+        self, paths: Sequence[str | os.PathLike[str]], learned: Mapping[str, Any], progress: Step | None
+    ) -> Features:
+        """Return the features of other files, with what was learned from earlier ones."""
+        self._prepare()
+        rows, failed = self._read(list_paths(paths), progress)
+        found = Reduction.from_arrays(learned).apply(rows)
+        return Features(found, "", getattr(self, "notes_", ()), failed, learned)
 
     def _prepare(self) -> None:
         raise NotImplementedError

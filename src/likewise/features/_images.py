@@ -114,8 +114,8 @@ class ImageFeatures(FileFeatures):
     ) -> tuple[FloatArray, dict[int, str]]:
         encode = _load_network(*open_model("efficientnet")) if self.method_ == "efficientnet" else None
 
-        def read(file: BinaryIO) -> FloatArray:
-            image = read_picture(file, side=4 * _HOG)
+        def read(file: BinaryIO, box: tuple[float, ...]) -> FloatArray:
+            image = read_picture(file, side=4 * _HOG, box=box)
             if encode is not None:
                 return _draw_square(image, SIDE, smooth=True)
             return _summarize(image, self.method_)
@@ -225,10 +225,23 @@ def _gradients(image: Any) -> FloatArray:
     return found
 
 
-def read_picture(file: IO[bytes] | Any, *, side: int | None = None) -> Image:
+def measure_picture(file: IO[bytes]) -> tuple[int, int]:
+    """Return the width and height of an image, held upright, from its first bytes."""
+    pillow: Any = require("PIL.Image", extra="vision")
+    try:
+        with pillow.open(file, formats=FORMATS) as image:
+            width, height = image.size
+            is_turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)  # the orientation
+    except Exception as error:  # decoders raise almost any exception for corrupt files
+        raise PictureError(f"it is not an image, or it is corrupt ({describe_cause(error)}).") from error
+    return (height, width) if is_turned else (width, height)
+
+
+def read_picture(file: IO[bytes] | Any, *, side: int | None = None, box: tuple[float, ...] = ()) -> Image:
     """Return the first frame of an image as RGB, upright and on a white background.
 
-    With `side`, a larger image is reduced until neither side is longer.
+    With `box` (left, top, width and height in pixels), only this part is returned. With `side`, a larger
+    image is reduced until neither side is longer.
     """
     pillow: Any = require("PIL.Image", extra="vision")
     ops: Any = require("PIL.ImageOps", extra="vision")
@@ -242,7 +255,7 @@ def read_picture(file: IO[bytes] | Any, *, side: int | None = None) -> Image:
                 raise PictureError(
                     f"it has {width:,} x {height:,} pixels; expected at most {MOST_PIXELS:,} in total."
                 )
-            if side is not None:
+            if side is not None and not box:
                 image.draft("RGB", (side, side))  # decodes a JPEG at a reduced size
             found = ops.exif_transpose(image)
             if found.mode.startswith("I;16") or found.mode == "I":
@@ -254,6 +267,13 @@ def read_picture(file: IO[bytes] | Any, *, side: int | None = None) -> Image:
                 found = pillow.new("RGBA", clear.size, "white")
                 found.alpha_composite(clear)
             found = found if found.mode == "RGB" else found.convert("RGB")
+            if box:
+                left, top, wide, high = (round(value) for value in box)
+                if min(left, top) < 0 or left + wide > found.width or top + high > found.height:
+                    raise PictureError(
+                        f"the region {box} is not inside its {found.width} x {found.height} pixels."
+                    )
+                found = found.crop((left, top, left + wide, top + high))
             if side is not None:
                 found.thumbnail((side, side))
     except PictureError:

@@ -41,6 +41,7 @@ _BIRD_RATE, _BIRD_WINDOW = 48_000, 144_000  # samples a second; samples of a win
 _WINDOW, _LOWEST = 1024, 50.0  # samples (64 ms), Hz
 _RATES = (1_000, 384_000)
 _MOST_SAMPLES = 100_000_000
+_MOST_RATE = 48_000
 _Samples = npt.NDArray[np.float32]
 
 
@@ -130,8 +131,8 @@ class SoundFeatures(FileFeatures):
         if self.method_ != "mel":
             summarize, rate = _load_network(self.method_, open_model(self.method_))
 
-        def read(file: BinaryIO) -> FloatArray:
-            sound = read_wave(file, most_seconds=self.most_seconds, rate=rate)
+        def read(file: BinaryIO, part: tuple[float, ...]) -> FloatArray:
+            sound = read_wave(file, most_seconds=self.most_seconds, rate=rate, part=part)
             # The overall loudness depends on the distance to the microphone, not on the sound.
             loud = float(np.sqrt(np.square(sound.samples, dtype=np.float64).mean()))
             scale = np.float32(1.0 if loud < 1e-7 else 10.0 * loud)
@@ -278,14 +279,40 @@ class Wave:
         return len(self.samples) / self.rate
 
 
-def read_wave(file: IO[bytes], *, most_seconds: float = 60.0, rate: int = RATE) -> Wave:
-    """Read the beginning of a WAV, FLAC, Ogg or MP3 file, mixed to one channel and resampled."""
-    if importlib.util.find_spec("soundfile"):
-        samples, given, cut = _read_by_soundfile(file, most_seconds)
-    else:
-        samples, given, cut = _read_by_scipy(file, most_seconds)
+def measure_seconds(file: IO[bytes]) -> float:
+    """Return the duration of a sound in seconds."""
+    if importlib.util.find_spec("soundfile") is None:
+        samples, rate, _ = _read_by_scipy(file, 0.0, np.inf)
+        return len(samples) / rate
+    soundfile = require("soundfile", extra="sound")
+    try:
+        with soundfile.SoundFile(file) as sound:
+            return float(sound.frames / _check_rate(sound.samplerate))
+    except SoundError:
+        raise
+    except Exception as error:  # as in _read_by_soundfile
+        raise SoundError(f"it is not a WAV, FLAC, Ogg or MP3 sound, or it is corrupt ({error}).") from error
+
+
+def read_wave(
+    file: IO[bytes],
+    *,
+    most_seconds: float = 60.0,
+    rate: int | None = RATE,
+    part: tuple[float, ...] = (),
+) -> Wave:
+    """Read the beginning of a WAV, FLAC, Ogg or MP3 file, mixed to one channel and resampled.
+
+    With `part` (start and stop in seconds), only this part is read. Without `rate`, the sound keeps its rate
+    up to 48,000 samples per second.
+    """
+    start, stop = part or (0.0, np.inf)
+    read = _read_by_soundfile if importlib.util.find_spec("soundfile") else _read_by_scipy
+    samples, given, cut = read(file, start, min(most_seconds, stop - start))
+    cut = cut and most_seconds < stop - start
     if not len(samples):
         raise SoundError("it contains no sound.")
+    rate = min(given, _MOST_RATE) if rate is None else rate
     mono = np.nan_to_num(samples.mean(axis=1), nan=0.0, posinf=1.0, neginf=-1.0)
     if given != rate:
         from scipy.signal import resample_poly
@@ -295,14 +322,15 @@ def read_wave(file: IO[bytes], *, most_seconds: float = 60.0, rate: int = RATE) 
     return Wave(mono, rate, cut)
 
 
-def _read_by_soundfile(file: IO[bytes], most_seconds: float) -> tuple[_Samples, int, bool]:
+def _read_by_soundfile(file: IO[bytes], start: float, most_seconds: float) -> tuple[_Samples, int, bool]:
     soundfile = require("soundfile", extra="sound")
     try:
         with soundfile.SoundFile(file) as sound:
             rate = _check_rate(sound.samplerate)
-            n = min(int(most_seconds * rate), _MOST_SAMPLES // max(1, sound.channels))
+            n = round(min(most_seconds * rate, _MOST_SAMPLES // max(1, sound.channels)))
+            sound.seek(min(round(start * rate), sound.frames))
             found = sound.read(n, dtype="float32", always_2d=True)
-            return found, rate, sound.frames > len(found)
+            return found, rate, sound.frames > sound.tell()
     except SoundError:
         raise
     except Exception as error:  # decoders raise almost any exception for corrupt files
@@ -311,7 +339,7 @@ def _read_by_soundfile(file: IO[bytes], most_seconds: float) -> tuple[_Samples, 
         raise SoundError(f"it is not a WAV, FLAC, Ogg or MP3 sound, or it is corrupt ({why}).") from error
 
 
-def _read_by_scipy(file: IO[bytes], most_seconds: float) -> tuple[_Samples, int, bool]:
+def _read_by_scipy(file: IO[bytes], start: float, most_seconds: float) -> tuple[_Samples, int, bool]:
     """Read a WAV file without soundfile."""
     from scipy.io import wavfile
 
@@ -332,8 +360,9 @@ def _read_by_scipy(file: IO[bytes], most_seconds: float) -> tuple[_Samples, int,
     elif found.dtype.kind == "i":
         found = found.astype(np.float32) / np.float32(np.iinfo(found.dtype).max)
     found = found.reshape(len(found), -1).astype(np.float32)
-    n = int(most_seconds * rate)
-    return found[:n], rate, len(found) > n
+    first = round(start * rate)
+    last = round(min(start + most_seconds, len(found) / rate) * rate)
+    return found[first:last], rate, len(found) > last
 
 
 def _check_rate(rate: int) -> int:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from likewise._words import format_some
 from likewise.exceptions import FileFormatError, describe_cause
-from likewise.features._features import Features, one_scale
+from likewise.features._features import Features, find_scale, one_scale
 from likewise.tables import holds_objects, parse_number
 
 FloatArray = npt.NDArray[np.float64]
@@ -58,12 +58,13 @@ def table_features(
     [[-1.22, -0.71, 0.5, -0.5], [0.0, 1.41, -1.0, 1.0], [1.22, -0.71, 0.5, -0.5]]
     """
     blocks: list[FloatArray] = []
+    recipes: list[dict[str, Any]] = []
     n_numbers = n_categories = 0
     flat, wordy = [], []
     for name, cells in columns.items():
         numbers = _parse_numbers(cells)
         if numbers is not None:
-            block = _standardize_column(numbers)
+            block, learned = _standardize_column(numbers)
             n_numbers += block.shape[1] > 0
         else:
             words = [None if _is_gap(cell) else str(cell).strip() for cell in cells]
@@ -71,10 +72,11 @@ def table_features(
             if len(counted) > max(most_levels, len(words) // 10):
                 wordy.append(name)
                 continue
-            block = _make_indicators(words, counted, most_levels)
+            block, learned = _make_indicators(words, counted, most_levels)
             n_categories += block.shape[1] > 0
         if block.shape[1]:
             blocks.append(block)
+            recipes.append({"name": name, **learned})
         else:
             flat.append(name)
     notes = []
@@ -91,7 +93,51 @@ def table_features(
     parts = [f"{n_numbers} column(s) of numbers"] if n_numbers else []
     parts += [f"{n_categories} of categories"] if n_categories else []
     X = np.hstack(blocks)
-    return Features(X, f"{X.shape[1]} numbers from {' and '.join(parts)}", tuple(notes))
+    recipe = {"kind": "table", "columns": recipes}
+    return Features(X, f"{X.shape[1]} numbers from {' and '.join(parts)}", tuple(notes), recipe=recipe)
+
+
+def repeat_table_features(
+    recipe: Mapping[str, Any], columns: Mapping[str, Sequence[Any] | npt.NDArray[Any]]
+) -> Features:
+    """Convert other rows of a table in the same way: with the means, scales and levels of the first rows.
+
+    A word in a column of numbers, and a gap in a column that had none, count as the median.
+    """
+    blocks = []
+    for learned in recipe["columns"]:
+        cells = columns.get(learned["name"])
+        if cells is None:
+            raise FileFormatError(
+                f"the column {learned['name']!r} is missing; the features are made from it."
+            )
+        if "levels" in learned:
+            words = [None if _is_gap(cell) else str(cell).strip() for cell in cells]
+            blocks.append(_apply_indicators(words, learned))
+        else:
+            found = (_parse_numbers([cell]) for cell in cells)
+            values = np.array([np.nan if value is None else value[0] for value in found])
+            blocks.append(_apply_standardizing(values, learned))
+    return Features(np.hstack(blocks), "", recipe=recipe)
+
+
+def _apply_standardizing(values: FloatArray, learned: Mapping[str, Any]) -> FloatArray:
+    gaps = np.isnan(values)
+    filled = np.where(gaps, learned["median"], values) / learned["top"]
+    found = [(filled - learned["mean"]) / learned["spread"]] if learned["spread"] else []
+    if learned["gap_spread"]:
+        found.append((gaps - learned["gap_mean"]) / learned["gap_spread"])
+    return np.column_stack(found)
+
+
+def _apply_indicators(words: Sequence[str | None], learned: Mapping[str, Any]) -> FloatArray:
+    """Return the indicators of the levels; a word that is none of them counts as one of the rare ones."""
+    place = {word: column for column, word in enumerate(learned["levels"])}
+    rest = len(place)
+    codes = np.array([place.get(word, rest) if word is not None else rest + 1 for word in words])
+    table = (codes[:, None] == np.array(learned["codes"])).astype(np.float64)
+    found: FloatArray = (table - np.array(learned["mean"])) / learned["spread"]
+    return found
 
 
 def _is_gap(cell: Any) -> bool:
@@ -155,28 +201,41 @@ def _parse_day(cell: Any) -> float | None:
     return None
 
 
-def _standardize_column(values: FloatArray) -> FloatArray:
-    """Return one column, and a second one if there are gaps; none if the column is constant."""
+def _standardize_column(values: FloatArray) -> tuple[FloatArray, dict[str, Any]]:
+    """Return one column, and a second one if there are gaps; none if the column is constant.
+
+    Then come the numbers with which other values are standardised.
+    """
     gaps = np.isnan(values)
     if gaps.all():
-        return np.empty((len(values), 0))
-    filled = np.where(gaps, np.median(values[~gaps]), values)
-    top = np.abs(filled).max()
+        return np.empty((len(values), 0)), {}
+    median = np.median(values[~gaps])
+    filled = np.where(gaps, median, values)
+    top, divisor = np.abs(filled).max(), 1.0
     if top > 1e150:  # squares would overflow
         filled = filled / top
-        top = 1.0
-    centred = filled - filled.mean()
+        top, divisor = 1.0, top
+    mean = filled.mean()
+    centred = filled - mean
     spread = centred.std()
     found = []
+    learned = {"median": float(median), "top": float(divisor), "mean": float(mean), "spread": 0.0}
+    learned |= {"gap_mean": float(gaps.mean()), "gap_spread": float(gaps.std())}
     if spread > 1e-12 * top:  # not constant up to rounding
         found.append(centred / spread)
+        learned["spread"] = float(spread)
     if gaps.any():
         found.append((gaps - gaps.mean()) / gaps.std())
-    return np.column_stack(found) if found else np.empty((len(values), 0))
+    return np.column_stack(found) if found else np.empty((len(values), 0)), learned
 
 
-def _make_indicators(words: list[str | None], counted: Counter[str], most: int) -> FloatArray:
-    """Return one column per level, the most frequent first, with a total variance of 1; gaps are a level."""
+def _make_indicators(
+    words: list[str | None], counted: Counter[str], most: int
+) -> tuple[FloatArray, dict[str, Any]]:
+    """Return one column per level, the most frequent first, with a total variance of 1; gaps are a level.
+
+    Then come the levels and numbers with which other words are converted.
+    """
     often = sorted(counted, key=lambda word: (-counted[word], word))
     if len(often) > most:
         often = often[: most - 1]
@@ -185,11 +244,13 @@ def _make_indicators(words: list[str | None], counted: Counter[str], most: int) 
     codes = np.array([place.get(word, rest) if word is not None else rest + 1 for word in words])
     levels = [level for level in range(rest + 2) if (codes == level).any()]
     if len(levels) < 2:
-        return np.empty((len(words), 0))
+        return np.empty((len(words), 0)), {}
     table = (codes[:, None] == np.array(levels)).astype(np.float64)
-    table -= table.mean(axis=0)
-    found: FloatArray = table / math.sqrt(table.var(axis=0).sum())
-    return found
+    mean = table.mean(axis=0)
+    table -= mean
+    spread = math.sqrt(table.var(axis=0).sum())
+    found: FloatArray = table / spread
+    return found, {"levels": often, "codes": levels, "mean": mean.tolist(), "spread": spread}
 
 
 def array_features(path: str | os.PathLike[str], *, n_rows: int | None = None, of: str = "items") -> Features:
@@ -250,4 +311,5 @@ def array_features(path: str | os.PathLike[str], *, n_rows: int | None = None, o
             f"{name}, row {row}, column {column} (counted from 0) is {X[row, column]}; expected finite "
             "numbers."
         )
-    return Features(one_scale(X), f"{X.shape[1]} numbers per row from {name}")
+    recipe = {"kind": "array", "scale": find_scale(X), "columns": X.shape[1]}
+    return Features(one_scale(X), f"{X.shape[1]} numbers per row from {name}", recipe=recipe)

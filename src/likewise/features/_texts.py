@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
@@ -168,7 +168,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             found = np.concatenate([np.empty((0, self.n_features_out_), dtype=np.float32), *blocks])
             return _insert_zeros(found, texts)
         weights = self._vectorizer.transform(texts)
-        found = weights.toarray() if self._svd is None else self._svd.transform(weights)
+        found = weights.toarray() if self._components is None else weights @ self._components.T
         return np.asarray(found / self._scale)
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
@@ -186,6 +186,34 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return np.array([f"text{column}" for column in range(self.n_features_out_)], dtype=object)
+
+    def _get_recipe(self) -> dict[str, Any]:
+        """Return what was learned; nothing for a function, which cannot be kept in a file."""
+        if not isinstance(self.method_, str):
+            return {}
+        recipe: dict[str, Any] = {"kind": "text", "method": self.method_, "n_features": self.n_features_out_}
+        if self.method_ != "words":
+            return recipe | self._reduction.get_arrays()
+        recipe |= {
+            "words": np.array(self._vectorizer.get_feature_names_out(), dtype=str),
+            "idf": self._vectorizer.idf_,
+            "characters": self._vectorizer.analyzer == "char",
+            "scale": self._scale,
+        }
+        return recipe if self._components is None else recipe | {"components": self._components}
+
+    @classmethod
+    def _from_recipe(cls, learned: Mapping[str, Any], cache: str | os.PathLike[str] | None) -> TextFeatures:
+        """Return a fitted transformer."""
+        found = cls(learned["method"], cache=cache)
+        found.method_, found.n_features_out_ = learned["method"], learned["n_features"]
+        if found.method_ != "words":
+            found._reduction = Reduction.from_arrays(learned)
+            return found
+        found._vectorizer = _make_vectorizer(learned["characters"], vocabulary=learned["words"].tolist())
+        found._vectorizer.idf_ = learned["idf"]
+        found._scale, found._components = learned["scale"], learned.get("components")
+        return found
 
     def _choose_method(self, texts: list[str]) -> str | Encoder:
         method = self.method
@@ -263,11 +291,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     def _fit_words(self, texts: list[str]) -> FloatArray:
         from sklearn.decomposition import TruncatedSVD
-        from sklearn.feature_extraction.text import TfidfVectorizer
 
-        _, unspaced = _measure_script(texts)
-        pairs = {"analyzer": "char", "ngram_range": (1, 2)} if unspaced > 0.5 else {}
-        self._vectorizer = TfidfVectorizer(sublinear_tf=True, **pairs)
+        pairs = _measure_script(texts)[1] > 0.5
+        self._vectorizer = _make_vectorizer(pairs)
         analyze = self._vectorizer.build_analyzer()
         if not any(analyze(text) for text in texts):
             raise FileFormatError(
@@ -276,14 +302,15 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         words = self._vectorizer.fit_transform(texts)
         n_words, unit = words.shape[1], "characters and pairs of them" if pairs else "words"
         if n_words <= self.n_features:
-            self._svd = None
+            self._components = None
             self.description_ = f"{n_words} {unit}"
             return np.asarray(words.toarray(), dtype=np.float64)
         most = min(self.n_features, len(texts))
         # The last components of many texts are noise; two iterations find the others in half the time.
         rounds = 5 if len(texts) <= _MANY else 2
-        self._svd = TruncatedSVD(most, n_iter=rounds, random_state=self.random_state)
-        found = self._svd.fit_transform(words)
+        svd = TruncatedSVD(most, n_iter=rounds, random_state=self.random_state)
+        found = svd.fit_transform(words)
+        self._components = svd.components_
         self.description_ = f"{most} components of {n_words:,} {unit}"
         return np.asarray(found, dtype=np.float64)
 
@@ -342,7 +369,17 @@ def text_features(
     if failed:
         is_or_are = "is" if len(failed) == 1 else "are"
         notes.append(f"{format_count(len(failed), 'row')} without text in {named} {is_or_are} left out.")
-    return Features(X, f"{transformer.description_} of {named}", tuple(notes), failed)
+    recipe = transformer._get_recipe()
+    return Features(X, f"{transformer.description_} of {named}", tuple(notes), failed, recipe)
+
+
+def _make_vectorizer(characters: bool, **options: Any) -> Any:
+    """Return TF-IDF of words, or of characters and pairs of them."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    if characters:
+        options |= {"analyzer": "char", "ngram_range": (1, 2)}
+    return TfidfVectorizer(sublinear_tf=True, **options)
 
 
 def _is_missing(cell: Any) -> bool:

@@ -166,6 +166,12 @@ _WORDS = {
     "members": dict.fromkeys(("y", "yes", "same"), "a"),
 }
 _SEVERAL = "="  # several numbers follow, or a name that is also a key
+# What the signs before rows mean.
+_LEGENDS = {
+    "placement": "? is the row to place, a number is a group, · is another row of the same group.",
+    "members": "= is the group, · is another row of it, a number is a row that may belong to it.",
+    "groups": "A number is a group, · is another row of the same group.",
+}
 
 
 @dataclass(frozen=True)
@@ -247,8 +253,9 @@ class ConsoleOracle:
 
     At a terminal keys take effect at once, except for trays, names and several numbers, which end with the
     Enter key. A number that is typed twice is taken back. Groups are shown by their name and their most
-    typical rows. A name that differs from a name in use only in upper and lower case becomes that name. Input
-    from a pipe is read by lines and may also contain words: yes, no, new, unsure, skip, back, quit.
+    typical rows; the first question of a kind explains the signs. A name that differs from a name in use only
+    in upper and lower case becomes that name. Input from a pipe is read by lines and may also contain words:
+    yes, no, new, unsure, skip, back, quit.
 
     Parameters
     ----------
@@ -294,6 +301,7 @@ class ConsoleOracle:
         # A program without a terminal may have no stdin at all; then the input is empty.
         self._typed = KeyReader((sys.stdin or io.StringIO()) if input is None else input)
         self._output = output
+        self._explained: set[str] = set()  # the kinds of question whose signs were explained
 
     # ------------------------------------------------------------------ one question
 
@@ -338,6 +346,9 @@ class ConsoleOracle:
         if heading:
             self.write_line(heading)
         self._print_question(question)
+        if question.kind in _LEGENDS and question.kind not in self._explained:
+            self.write_line(f"     {_LEGENDS[question.kind]}")
+            self._explained.add(question.kind)
         start = time.perf_counter()
         n_wrong = 0
         while True:
@@ -418,6 +429,8 @@ class ConsoleOracle:
             shown = {row: number for number, row in enumerate(question.rows, start=first)}
             words = {"row": "number", "rows": "numbers"}
             self.write_line(f"  Why: {render(question.reason, shown, words=words)}")
+        if question.kind in _LEGENDS:
+            self.write_line(f"  {_LEGENDS[question.kind]}")
         for key, (_, word) in form.keys.items():
             self.write_line(f"  {key}  {word}")
         if question.kind == "placement":

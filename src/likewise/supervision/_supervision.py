@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -22,6 +22,7 @@ from likewise.supervision._links import (
     RowPositions,
     Triplets,
     check_rows,
+    freeze,
     parse_link,
     sort_unique,
 )
@@ -466,6 +467,36 @@ class Supervision:
     def _restrict_to(self, rows: IntArray) -> Supervision:
         """Return the hints about ascending rows that include all rows with hints, renumbered."""
         return self._restrict(rows, RowPositions(rows))
+
+    def extend(self, n_samples: int) -> Supervision:
+        """Return the same hints for more rows; the new rows come last and have no hints.
+
+        Parameters
+        ----------
+        n_samples : int
+            The number of rows, at least as many as now.
+
+        Returns
+        -------
+        hints : Supervision
+            The hints for `n_samples` rows. Index labels are left out.
+
+        Examples
+        --------
+        >>> Supervision.from_labels(["wren", None, "owl"]).extend(5)
+        Supervision(5 rows: 2 label(s) of 2 class(es))
+        """
+        if n_samples < self.n_samples:
+            raise SupervisionError(
+                f"the hints are for {self.n_samples} rows; got n_samples={n_samples}. To leave rows out, "
+                "index the hints: hints[rows]."
+            )
+        parts: dict[str, Any] = dict(self._parts)
+        for kind, part in parts.items():
+            if isinstance(part, Labels | Bags):
+                codes = np.concatenate([part.codes, np.full(n_samples - self.n_samples, -1)])
+                parts[kind] = replace(part, codes=freeze(codes.astype(part.codes.dtype)))
+        return Supervision(n_samples, parts)
 
     def _name_rows(self, rows: Iterable[int], among: IntArray | None = None) -> list[str]:
         """Return the names of rows for messages: their numbers, and their index labels if known.

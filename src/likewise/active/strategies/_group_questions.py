@@ -1,4 +1,4 @@
-"""Group questions: placements, looks at groups and pairs of groups, by expected gain per second."""
+"""Group questions: placements, members of a group and pairs of groups, by expected gain per second."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from likewise.active._state import CheckedStrategy, InterviewState
 from likewise.base import Rule
 
 _SPREAD = 3.0  # weight of the rows that an answer covers, against the row itself
-_NEARLY_EQUAL = 0.9  # tiles of one look have a smaller cosine than this
-_SMALLEST_SHARE = 0.01  # tiles with a smaller share of the largest gain are left out
-_LAST_TILES, _LAST_CHECKS = 100, 12
+_NEARLY_EQUAL = 0.9  # rows of one members question have a smaller cosine than this
+_SMALLEST_SHARE = 0.01  # rows with a smaller share of the largest gain are left out
+_LAST_MEMBERS, _LAST_CHECKS = 100, 12
 _PAGE_ODDS = 0.15  # show more groups if the row belongs to one of them with this probability
 _CHECK_AGE, _CHECK_SIZE, _CHECK_TIMES = 30, 8, 5  # groups that are checked for being another one
 _WORTH = 2.0  # rows that joining two groups of one row is worth
@@ -29,12 +29,13 @@ _LARGE = 30  # rows of a group beyond these do not add to the gain of a check
 _DOUBTFUL = 30  # rows whose placement may be repeated
 _SMALLEST_DOUBT = 0.05
 _AT_ONCE = 1e6
+_UNSURE_FOR = 50  # a row is not asked about for this many answers after UNSURE, then twice as many
 _N_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
 class GroupQuestions(CheckedStrategy):
-    r"""Placements, looks at groups and questions about two groups, by expected gain per second (ours).
+    r"""Placements, questions about members and about two groups, by expected gain per second (ours).
 
     For many groups, or an unknown number of them. With :math:`p_1, p_2` the two largest probabilities of a
     row, and :math:`p_0` the probability that it belongs to no group so far, the doubt about the row is
@@ -44,9 +45,9 @@ class GroupQuestions(CheckedStrategy):
     cosine to the 40th neighbour. The gains, in rows, are
 
     - *placement* of j: :math:`u_j + 3 r_j`;
-    - *look* at a group: the sum of :math:`v_j + 3 \min(1, 2 v_j) \rho p_1 (1 - p_0) r_j` over `n_tiles` rows
-      that probably belong to it, where :math:`v = (1 - p_0) p_2`, and :math:`\rho` is the proportion of tiles
-      that belonged to their groups, relative to the predictions;
+    - *members* of a group: the sum of :math:`v_j + 3 \min(1, 2 v_j) \rho p_1 (1 - p_0) r_j` over `n_members`
+      rows that probably belong to it, where :math:`v = (1 - p_0) p_2`, and :math:`\rho` is the proportion of
+      rows that belonged to their groups in such questions, relative to the predictions;
     - *check* of a small group, whose reference is placed among the other groups: the probability that it is
       one of them times half its size;
     - *repeat* of a placement that the other rows contradict: the probability that it is wrong, given all
@@ -58,8 +59,8 @@ class GroupQuestions(CheckedStrategy):
 
     Parameters
     ----------
-    n_tiles : int, default=5
-        The number of rows in a look at a group, beside its reference, 1 to 11.
+    n_members : int, default=5
+        The number of rows in a question about the members of a group, beside its reference, 1 to 11.
     n_groups : int, default=7
         The largest number of groups in a placement, 1 to 7.
 
@@ -79,13 +80,13 @@ class GroupQuestions(CheckedStrategy):
     'placement'
     """
 
-    n_tiles: int = 5
+    n_members: int = 5
     n_groups: int = MOST_GROUPS
 
     name: ClassVar[str] = "groups"
     needs: ClassVar[frozenset[str]] = frozenset({"groups"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "n_tiles": Rule("an integer from 1 to 11", lambda v: Rule.integer(1).holds(v) and v <= 11),
+        "n_members": Rule("an integer from 1 to 11", lambda v: Rule.integer(1).holds(v) and v <= 11),
         "n_groups": Rule("an integer from 1 to 7", lambda v: Rule.integer(1).holds(v) and v <= MOST_GROUPS),
     }
 
@@ -128,13 +129,13 @@ class GroupQuestions(CheckedStrategy):
 
 def _ask_first(log: AnswerLog) -> Iterator[Question]:
     """Yield placements of central rows in the group of the most central one."""
-    around = log.around
-    if len(around.rows) < 2:
+    neighborhoods = log.neighborhoods
+    if len(neighborhoods.rows) < 2:
         return
-    center = around.cosines.sum(axis=1)
+    center = neighborhoods.cosines.sum(axis=1)
     first = int(center.argmax())
-    away = around.rows @ around.rows[first]
-    value = np.where(away < 0.5 * (1 + around.base), center, center - 2 * around.near.shape[1])
+    away = neighborhoods.rows @ neighborhoods.rows[first]
+    value = np.where(away < 0.5 * (1 + neighborhoods.base), center, center - 2 * neighborhoods.near.shape[1])
     value[first] = -np.inf
     reason = Reason("{Row} is typical of many {things}.", (first,))
     for row in np.argsort(-value, kind="stable").tolist():
@@ -167,7 +168,7 @@ class _GroupAsker:
         answers: GroupAnswers,
     ) -> None:
         self.strategy, self.state, self.fitted, self.log, self.answers = strategy, state, fitted, log, answers
-        self.around, self.n_groups = log.around, answers.n_groups
+        self.neighborhoods, self.n_groups = log.neighborhoods, answers.n_groups
         self.seconds: Mapping[str, float] = state.seconds_per_kind
         self.means = log.compute_means(answers)
         # The groups of the fit, in the numbers that they have now, and the answers since the fit.
@@ -185,14 +186,14 @@ class _GroupAsker:
         self._block_pending()
 
     def _measure_doubt(self) -> None:
-        fitted, around = self.fitted, self.around
+        fitted, neighborhoods = self.fitted, self.neighborhoods
         top, p1, p2 = (each.copy() for each in fitted.top_two)
         sure = self.confirmed >= 0
         self.predicted = self.now_of[top]
         p_new = fitted.p_new.copy()
         fresh = np.setdiff1d(np.arange(self.n_groups), self.now_of)
         if len(fresh):
-            near = (around.rows @ self.means[fresh].T).max(axis=1)
+            near = (neighborhoods.rows @ self.means[fresh].T).max(axis=1)
             p_new = compute_p_new(np.maximum(near, fitted.nearness), fitted.threshold)
         again = self.touched[~sure[self.touched]]  # refused by their group since the fit
         p2[again] = p1[again] = 0.5 * p1[again]
@@ -200,23 +201,25 @@ class _GroupAsker:
         self.p1, self.p_new = p1, p_new
         self.u = np.where(sure, 0.0, p_new + (1 - p_new) * (1 - p1))
         self.v = np.where(sure, 0.0, (1 - p_new) * p2)
-        self.cover = fitted.get_cover(around).copy()
+        self.cover = fitted.get_cover(neighborhoods).copy()
         rows = np.flatnonzero(sure & (fitted.confirmed < 0))
-        np.maximum.at(self.cover, around.near[rows].ravel(), around.cosines[rows].ravel())
+        np.maximum.at(self.cover, neighborhoods.near[rows].ravel(), neighborhoods.cosines[rows].ravel())
         self._measure_spread()
         self.size = np.bincount(self.predicted, minlength=self.n_groups)
         self.n_confirmed = np.bincount(self.confirmed[sure], minlength=self.n_groups)
 
     def _measure_spread(self) -> None:
-        near, cosines, base = self.around.near, self.around.cosines, self.around.base
+        near, cosines, base = self.neighborhoods.near, self.neighborhoods.cosines, self.neighborhoods.base
         room = np.maximum(0.0, cosines - self.cover[near]) / max(1.0 - base, 1e-6)
         self.spread = np.einsum("ij,ij->i", self.u[near].astype(np.float32), room)
 
     def _block_pending(self) -> None:
         """Leave out rows that were skipped or UNSURE, or that other people are asked about now."""
         self.blocked: set[int] = set()
-        if len(self.answers.unsure):
-            self._leave_out(self.answers.unsure)
+        for row, times in zip(*np.unique(self.answers.unsure[:, 0], return_counts=True), strict=True):
+            last = self.answers.unsure[self.answers.unsure[:, 0] == row, 1].max()
+            if self.answers.n_answers - last <= _UNSURE_FOR * 2 ** (times - 1):
+                self._leave_out(np.array([row]))
         pending: Any = self.state.asked - {reply.question.key for reply in self.state.replies}
         if rows := [row for kind, rows in pending for row in _list_asked_rows(kind, rows)]:
             self._leave_out(np.array(rows, dtype=np.int64))
@@ -228,15 +231,21 @@ class _GroupAsker:
     def _leave_out(self, rows: IntArray) -> None:
         self.blocked.update(rows.tolist())
         self.u[rows] = self.v[rows] = 0.0
-        near = self.around.near[rows].ravel()
-        np.maximum.at(self.cover, near, self.around.cosines[rows].ravel())
+        near = self.neighborhoods.near[rows].ravel()
+        np.maximum.at(self.cover, near, self.neighborhoods.cosines[rows].ravel())
         self._measure_spread()
 
     def find_best(self) -> Question | None:
         """Return the question with the largest gain per second that may be asked."""
         if (page := self.ask_next_page()) is not None:
             return page
-        kinds = (self.ask_join(), self.ask_placement(), self.ask_look(), self.ask_check(), self.ask_repeat())
+        kinds = (
+            self.ask_join(),
+            self.ask_placement(),
+            self.ask_members(),
+            self.ask_check(),
+            self.ask_repeat(),
+        )
         found = [question for question in kinds if question is not None]
         return max(found, key=lambda question: question.score or 0.0) if found else None
 
@@ -245,8 +254,8 @@ class _GroupAsker:
     def find_candidates(self, row: int, exclude: set[int]) -> list[int]:
         """Return the most probable groups of a row: by model, by nearest rows and by means, in turn."""
         by_model = self.now_of[np.argsort(-self.fitted.proba[row], kind="stable")[:20]].tolist()
-        by_row = [group for group in self.confirmed[self.around.near[row]].tolist() if group >= 0]
-        by_mean = np.argsort(-(self.means @ self.around.rows[row]), kind="stable").tolist()
+        by_row = [group for group in self.confirmed[self.neighborhoods.near[row]].tolist() if group >= 0]
+        by_mean = np.argsort(-(self.means @ self.neighborhoods.rows[row]), kind="stable").tolist()
         lists = [by_model, by_row, by_mean] if self.fitted.n_groups < self.n_groups else [by_model, by_row]
         found: dict[int, None] = {}
         for at in range(max(map(len, lists))):
@@ -277,18 +286,18 @@ class _GroupAsker:
         named = ((int(self.confirmed[row]), name) for name, row in self.state.names.items())
         return {group: name for group, name in reversed(list(named)) if group >= 0}
 
-    def show(self, groups: list[int]) -> dict[str, Any]:
-        """Return typical rows and names of groups."""
+    def show(self, groups: list[int], without: int = -1) -> dict[str, Any]:
+        """Return typical rows of groups, other than the row that is asked about, and their names."""
         return {
-            "examples": [self.find_typical(group) for group in groups],
+            "examples": [self.find_typical(group, without) for group in groups],
             "names": [self.names.get(group) for group in groups] if self.names else None,
         }
 
-    def find_typical(self, group: int) -> list[int]:
+    def find_typical(self, group: int, without: int = -1) -> list[int]:
         """Return the confirmed rows of a group that are nearest to its mean, its reference first."""
         reference = self.get_reference(group)
-        rows = np.flatnonzero(self.confirmed == group)
-        order = rows[np.argsort(-(self.around.rows[rows] @ self.means[group]), kind="stable")].tolist()
+        rows = np.setdiff1d(np.flatnonzero(self.confirmed == group), without)
+        order = rows[np.argsort(-(self.neighborhoods.rows[rows] @ self.means[group]), kind="stable")].tolist()
         return [reference, *(row for row in order[:_N_EXAMPLES] if row != reference)][:_N_EXAMPLES]
 
     def get_reference(self, group: int) -> int:
@@ -303,7 +312,7 @@ class _GroupAsker:
                 [self.get_reference(group) for group in groups],
                 score=gain / self.seconds["placement"],
                 reason=Reason(reason, (row,)),
-                **self.show(groups),
+                **self.show(groups, without=row),
             )
             if self.state.can_ask(question):
                 return question
@@ -318,17 +327,18 @@ class _GroupAsker:
         gains[list(self.blocked)] = 0.0
         for row in _find_largest(gains, 20):
             groups = self.find_candidates(row, self.answers.find_refused(row, self.fitted.is_cautious))
-            question = self._place(
-                row, groups, float(gains[row]), "{Row} represents nearby {things} whose group is uncertain."
-            )
+            reason = "{Row} represents nearby {things} whose group is uncertain."
+            if (self.answers.rows == row).any():
+                reason = "Earlier answers about {row} do not tell its group."
+            question = self._place(row, groups, float(gains[row]), reason)
             if question is not None:
                 return question
         return None
 
-    def ask_look(self) -> Question | None:
-        """Return the look at the group in which most doubtful rows can be confirmed."""
-        tiles, n_tiles = self.answers.tiles[-_LAST_TILES:], self.strategy.n_tiles
-        accuracy = (5.0 + tiles[:, 1].sum()) / (5.0 + tiles[:, 0].sum())
+    def ask_members(self) -> Question | None:
+        """Return the question about members of the group in which most doubtful rows can be confirmed."""
+        shown, n_members = self.answers.shown_members[-_LAST_MEMBERS:], self.strategy.n_members
+        accuracy = (5.0 + shown[:, 1].sum()) / (5.0 + shown[:, 0].sum())
         hit = np.minimum(1.0, accuracy * self.p1 * (1 - self.p_new))
         gains = self.v + _SPREAD * np.minimum(1.0, 2 * self.v) * hit * self.spread
         gains[self.touched] = 0.0
@@ -336,33 +346,32 @@ class _GroupAsker:
         order = rows[np.lexsort((rows, -gains[rows], self.predicted[rows]))]
         cuts = np.searchsorted(self.predicted[order], np.arange(self.n_groups + 1))
         total = np.concatenate([[0.0], np.cumsum(gains[order])])
-        bounds = total[np.minimum(cuts[:-1] + n_tiles, cuts[1:])] - total[cuts[:-1]]
-        best: tuple[float, int, list[int]] = (0.0, -1, [])
+        bounds = total[np.minimum(cuts[:-1] + n_members, cuts[1:])] - total[cuts[:-1]]
+        best: Question | None = None
         for group in np.argsort(-bounds, kind="stable").tolist():
-            if bounds[group] <= best[0]:
+            least = 0.0 if best is None else float(best.score or 0.0) * self.seconds["members"]
+            if bounds[group] <= least:
                 break
-            chosen = self._select_tiles(order[cuts[group] : min(cuts[group + 1], cuts[group] + 30)])
-            if (gain := float(gains[chosen].sum())) > best[0]:
-                best = (gain, group, chosen)
-        gain, group, chosen = best
-        if not chosen:
-            return None
-        reference = self.get_reference(group)
-        question = Question.members(
-            reference,
-            chosen,
-            score=gain / self.seconds["members"],
-            reason=Reason("These {things} probably belong with {row}.", (reference,)),
-            **self.show([group]),
-        )
-        return question if self.state.can_ask(question) else None
+            chosen = self._select_members(order[cuts[group] : min(cuts[group + 1], cuts[group] + 30)])
+            if (gain := float(gains[chosen].sum())) <= least:
+                continue
+            reference = self.get_reference(group)
+            question = Question.members(
+                reference,
+                chosen,
+                score=gain / self.seconds["members"],
+                reason=Reason("These {things} probably belong with {row}.", (reference,)),
+                **self.show([group]),
+            )
+            best = question if self.state.can_ask(question) else best
+        return best
 
-    def _select_tiles(self, rows: IntArray) -> list[int]:
+    def _select_members(self, rows: IntArray) -> list[int]:
         """Return the first rows that are not nearly equal to one before."""
-        alike = self.around.rows[rows] @ self.around.rows[rows].T > _NEARLY_EQUAL
+        alike = self.neighborhoods.rows[rows] @ self.neighborhoods.rows[rows].T > _NEARLY_EQUAL
         chosen: list[int] = []
         for at in range(len(rows)):
-            if len(chosen) < self.strategy.n_tiles and not alike[at, chosen].any():
+            if len(chosen) < self.strategy.n_members and not alike[at, chosen].any():
                 chosen.append(at)
         return [int(rows[at]) for at in chosen]
 
@@ -432,10 +441,16 @@ class _GroupAsker:
 
     def ask_repeat(self) -> Question | None:
         """Return another placement of a row whose answers the other rows contradict."""
+        if self.n_groups < 2:
+            return None
         rows = np.array(_find_largest(self.fitted.doubt, _DOUBTFUL), dtype=np.int64)
         skip = np.concatenate([self.touched, self.answers.references, list(self.blocked)])
         rows = rows[~np.isin(rows, skip) & (self.fitted.doubt[rows] >= _SMALLEST_DOUBT)]
-        near, cosines, base = self.around.near[rows], self.around.cosines[rows], self.around.base
+        near, cosines, base = (
+            self.neighborhoods.near[rows],
+            self.neighborhoods.cosines[rows],
+            self.neighborhoods.base,
+        )
         cover = self.cover[near]
         cover[cover <= cosines + 1e-6] = base  # without the row itself
         room = np.maximum(0.0, cosines - cover) / max(1.0 - base, 1e-6)
@@ -445,9 +460,8 @@ class _GroupAsker:
             own = int(self.confirmed[row])
             groups = self.find_candidates(row, self.answers.find_refused(row, cautious=True))
             groups = groups if own in groups else [*groups[: self.strategy.n_groups - 1], own]
-            question = self._place(
-                row, groups, float(gains[at]), "Other answers contradict the group of {row}."
-            )
+            reason = "{Row} may have been placed in the wrong group: it resembles another one as well."
+            question = self._place(row, groups, float(gains[at]), reason)
             if question is not None:
                 return question
         return None
