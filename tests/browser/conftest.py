@@ -81,6 +81,12 @@ def far_squares(folder):
     return X, items, source, settings
 
 
+def grouped_squares(folder):
+    """The same squares, asked about as groups."""
+    X, items, source, _ = far_squares(folder)
+    return X, items, source, Settings("Grouped squares")
+
+
 def texts(folder, n=45):
     """Short texts with two further columns; each ends in something that must stay text."""
     X, groups = blobs(n)
@@ -102,15 +108,15 @@ def texts(folder, n=45):
 
 
 def sounds(folder, n=24):
-    """Tones of three pitches; asked about as triplets."""
+    """Tones of three pitches and four lengths; asked about as triplets."""
     import soundfile
 
     X, groups = blobs(n)
     source = folder / "clips"
     source.mkdir()
-    time = np.arange(1600) / 8000.0
     items = []
     for row, group in enumerate(groups):
+        time = np.arange(1600 + 400 * (row % 4)) / 8000.0
         soundfile.write(
             source / f"clip-{row:02d}.wav", 0.3 * np.sin(2 * np.pi * 300 * (group + 1) * time), 8000
         )
@@ -120,7 +126,39 @@ def sounds(folder, n=24):
     return X, items, source, Settings("Clips", n_clusters=3, ask="triplets")
 
 
-KINDS = {"pictures": pictures, "far squares": far_squares, "texts": texts, "sounds": sounds}
+def rows(folder, n=45):
+    """Rows of a table: numbers of very different sizes, a category, and a long name."""
+    X, groups = blobs(n)
+    rng = np.random.default_rng(1)
+    items = [
+        Item(
+            row,
+            f"wine{row}",
+            "row",
+            f"wine{row}",
+            cells=(
+                ("ash", f"{2.3 + 0.1 * rng.normal():.2f}"),
+                ("proline", f"{400 + 300 * group + 20 * rng.normal():.0f}"),
+                ("a_column_with_a_very_long_name_without_any_space", f"{rng.normal():.1f}"),
+                ("region", ("north", "south", "west")[group]),
+            ),
+        )
+        for row, group in enumerate(groups)
+    ]
+    source = folder / "wines.csv"
+    source.write_text("ash\n")
+    return X, items, source, Settings("Wines", n_clusters=3)
+
+
+KINDS = {
+    "pictures": pictures,
+    "far squares": far_squares,
+    "grouped squares": grouped_squares,
+    "prepared squares": grouped_squares,  # for questions that a test puts into the queue
+    "texts": texts,
+    "sounds": sounds,
+    "rows": rows,
+}
 
 
 # ---------------------------------------------------------------------- a server

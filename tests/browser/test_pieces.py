@@ -28,16 +28,39 @@ def test_long_texts_are_marked_too(run):
     code = "m => m.markTexts(['a '.repeat(50000) + 'b', 'a '.repeat(50000)]).map(side => side.length)"
     assert run("diff.js", code) == [1, 1]  # words beyond the cap are ignored, and nothing hangs
     code = "m => m.markTexts(['a '.repeat(3000) + 'b', 'a '.repeat(3000)])[0].at(-1)"
-    assert run("diff.js", code) == {"text": "b", "only": True}
+    assert run("diff.js", code) == {"text": "b", "only": True, "shared": False, "rarity": 1}
 
 
-def test_cells_that_differ_are_marked(run):
+def test_differences_are_scaled_by_their_column(run):
+    code = """m => {
+      const known = new Map([["a", 10, 0], ["b", 0.01, 0], ["word", 0.5, null]].map(
+        ([name, typical, low]) => [name, {name, typical, low, high: 9, middle: [1, 2], decimals: 2}]));
+      return m.compareCells([
+        [["a", "5"], ["b", "0.30"], ["word", "red"], ["same", "1.0"]],
+        [["a", "9"], ["b", "0.32"], ["word", "red"], ["same", "1"]]], known);
+    }"""
+    found = run("diff.js", code)
+    assert found["columns"] == ["b", "a", "word", "same"]  # a small number may be a large difference
+    gaps = [[round(gap, 6) for gap in each] for each in found["apart"]]
+    assert gaps == [[2, 2], [0.4, 0.4], [0, 0], [0, 0]]
+    assert found["values"][0] == ["0.30", "0.32"]
+
+
+def test_of_three_cells_the_odd_one_is_marked(run):
     code = """m => m.compareCells([
       [["n", "1.0"], ["x", "a"], ["only", "1"]], [["n", "1"], ["x", "b"]], [["n", "2"], ["x", "c"]]])"""
     found = run("diff.js", code)
     assert found["columns"] == ["n", "x", "only"]
-    assert found["apart"] == [[False, False, True], [True, True, True], [True, False, False]]
+    assert found["apart"] == [[0, 0, 1], [1, 1, 1], [1, 0, 0]]
     assert found["values"][2] == ["1", None, None]
+
+
+def test_numbers_of_a_column_are_shown_alike(run):
+    code = """m => {
+      const column = {name: "x", typical: 1, low: -1, high: 3, middle: [0, 1], decimals: 2, levels: []};
+      return ["0.5", "-1", "n/a", ""].map(cell => [m.formatCell(cell, column), m.placeInRange(cell, column)]);
+    }"""
+    assert run("diff.js", code) == [["0.50", 0.375], ["\u22121.00", 0], ["n/a", None], ["", None]]
 
 
 def test_elements_come_from_an_allow_list(run):
@@ -109,3 +132,36 @@ def test_a_key_given_to_one_action_is_taken_from_another(run):
     first, second = run("keys.js", code)
     assert first == ["Same", ["s"], ["ArrowRight", "3"], ["1"]]
     assert second == ["Skip", []]
+
+
+def test_axes_of_a_spectrogram_have_round_numbers(run):
+    found = run("sound.js", "m => [0.3, 3, 61, 600].map(m.chooseTimes)")
+    assert found[0] == [0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3]
+    assert found[1] == [0, 0.5, 1, 1.5, 2, 2.5, 3]
+    assert found[2:] == [[0, 20, 40, 60], [0, 100, 200, 300, 400, 500, 600]]
+    places = run("sound.js", "m => [50, 1000, 8000].map(m.placePitch)")
+    assert (places[0], places[2]) == (0, 1)
+    assert 0.3 < places[1] < 0.4
+
+
+def test_rare_words_are_marked_and_common_ones_are_not(run):
+    code = """m => {
+      const rarity = m.rarityOf({n: 1000, words: [["the", 900], ["is", 400], ["card", 100], ["blue", 20]]});
+      const marked = m.markTexts(["the card is blue", "the card was lost is"], rarity);
+      return marked.map(side => side.filter(one => one.only || one.shared)
+        .map(one => [one.text, one.shared, Math.round(100 * one.rarity)]));
+    }"""
+    assert run("diff.js", code) == [
+        [["card", True, 33], ["blue", False, 57]],
+        [["card", True, 33], ["was lost", False, 100]],
+    ]
+
+
+def test_of_many_words_the_rarest_are_marked(run):
+    code = """m => {
+      const common = Array.from({length: 40}, (_, i) => [`w${i}`, 10 + i]);
+      const text = common.map(([word]) => word).join(" ");
+      return m.markTexts([text, "x"], m.rarityOf({n: 1000, words: common}))[0].filter(one => one.only);
+    }"""
+    (found,) = run("diff.js", code)
+    assert found["text"] == " ".join(f"w{i}" for i in range(12))

@@ -29,9 +29,10 @@ def ask(visitor, items):
     question = {
         "id": "q",
         "kind": "pair",
-        "text": "",
+        "text": "Do these belong together?",
         "why": "",
         "items": shown,
+        "groups": [],
         "practice": False,
         "until": 9e9,
     }
@@ -186,8 +187,8 @@ def test_a_question_that_the_server_withdrew_is_not_shown(visit, studio):
     ann = visit(studio)
     ann.ready()
     items = ann.page.evaluate("() => fetch('api/items?rows=0,1').then(reply => reply.json())")["items"]
-    blank = {"kind": "pair", "text": "", "why": "", "items": items, "practice": False, "until": 9e9}
-    q = {name: {**blank, "id": name} for name in "abcd"}
+    blank = {"kind": "pair", "text": "", "why": "", "items": items, "groups": []}
+    q = {name: {**blank, "id": name, "practice": False, "until": 9e9} for name in "abcd"}
     batch = {"questions": [q["a"], q["b"], q["c"]], "state": "ready", "message": None}
     reply = {
         "seq": 1,

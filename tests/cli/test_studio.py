@@ -265,7 +265,7 @@ def test_listening_to_all_says_that_others_can_read_along(run, data, served):
 @pytest.mark.parametrize(
     ("change", "output"),
     [
-        (lambda said: said | {"version": 2}, "written by a newer likewise"),
+        (lambda said: said | {"version": 99}, "written by a newer likewise"),
         (lambda said: said | {"format": "other"}, "is not the file of a project"),
         (lambda said: "{", "is incomplete"),
     ],

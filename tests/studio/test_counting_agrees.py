@@ -120,7 +120,7 @@ def test_the_server_implies_what_follows_from_the_answers_of_the_worker(events):
         ledger.tell([event])
         log.count_joined()  # computed after each event, so that nothing is left to the end
     for voice in ledger.get_counted_replies().voices:
-        known.add([IDS[row] for row in voice.reply.question.rows], str(voice.reply.answer))
+        known.add((IDS[i], IDS[j], together) for i, j, together in voice.reply.relations)
     assert log.count_joined() == known.count_joined()
     for pair in combinations(IDS, 2):
         assert log.is_implied(QueuedQuestion("q", "pair", pair)) == known.is_implied(pair)

@@ -87,7 +87,20 @@ def rows_of(data):
 def test_answers_have_all_columns(snapshot):
     rows = rows_of(export_bytes("answers", snapshot, IDS))
     assert list(rows[0]) == [
-        *("seq", "time", "annotator", "kind", "a", "b", "c", "answer", "seconds", "source", "undone")
+        *(
+            "seq",
+            "time",
+            "annotator",
+            "kind",
+            "a",
+            "b",
+            "c",
+            "others",
+            "answer",
+            "seconds",
+            "source",
+            "undone",
+        )
     ]
     first = rows[0]
     assert first | {"time": ""} == {
@@ -98,6 +111,7 @@ def test_answers_have_all_columns(snapshot):
         "a": "a1",
         "b": "a2",
         "c": "",
+        "others": "",
         "answer": "SAME",
         "seconds": "1.25",
         "source": "question",

@@ -53,6 +53,14 @@ def sound(name):
     return Item(0, "x", "sound", "x", media=name)
 
 
+def window(name, start, stop):
+    return Item(0, "x", "sound", "x", media=name, part=(start, stop))
+
+
+def region(name, *box):
+    return Item(0, "x", "image", "x", media=name, part=box)
+
+
 def check_refused(project, item, reason, message):
     with pytest.raises(MediaError, match=message) as caught:
         open_media(project, item)
@@ -324,7 +332,7 @@ def test_a_spectrogram_shows_pitch_upwards(project, folder):
         with make_spectrogram(project, sound(name)) as made:
             assert made.content_type == "image/png"
             drawn = np.asarray(Image.open(made.file).convert("L"), dtype=float)
-        assert drawn.shape == (128, 640)
+        assert drawn.shape == (128, 240)
         rows[name] = drawn.mean(axis=1).argmax()
     assert rows["high.wav"] < 64 < rows["low.wav"]  # row 0 is at the top
 
@@ -333,7 +341,7 @@ def test_a_long_sound_and_silence_have_spectrograms(project, folder):
     soundfile.write(folder / "long.wav", np.zeros(16_000 * 40), 16_000)
     with make_spectrogram(project, sound("long.wav")) as made:
         drawn = np.asarray(Image.open(made.file).convert("L"))
-    assert drawn.shape == (128, 640)
+    assert drawn.shape == (128, 1280)
     assert drawn.max() < 30  # silence is dark
 
 
@@ -342,3 +350,61 @@ def test_a_picture_has_no_spectrogram_and_a_sound_no_thumbnail(project):
         make_spectrogram(project, image("a.png"))
     with pytest.raises(MediaError, match="it has a spectrogram instead"):
         make_thumbnail(project, sound("c.wav"))
+
+
+# ---------------------------------------------------------------------- parts of files
+
+
+def test_only_the_window_of_a_sound_is_served(project, folder):
+    samples = np.repeat(np.linspace(-0.5, 0.5, 6), 8000)  # another value in each half second
+    soundfile.write(folder / "steps.wav", samples, 16_000, subtype="FLOAT")
+    with open_media(project, window("steps.wav", 1.0, 2.0)) as media:
+        assert media.content_type == "audio/wav"
+        assert media.size == 44 + 2 * 16_000
+        found, rate = soundfile.read(media.file)
+        tag = media.etag
+    assert rate == 16_000
+    assert found == pytest.approx(samples[16_000:32_000], abs=1e-4)
+    assert open_media(project, window("steps.wav", 0.5, 2.0)).etag != tag
+
+
+def test_windows_of_a_sound_have_their_own_spectrograms(project, folder):
+    time = np.arange(48_000) / 16_000
+    pitches = np.where(time < 1.5, 300.0, 4000.0)
+    soundfile.write(folder / "two.wav", 0.5 * np.sin(2 * np.pi * pitches * time), 16_000)
+    loudest = []
+    for part in ((0.0, 1.5), (1.5, 3.0)):
+        with make_spectrogram(project, window("two.wav", *part)) as made:
+            drawn = np.asarray(Image.open(made.file).convert("L"), dtype=float)
+        loudest.append(drawn.mean(axis=1).argmax())
+    assert loudest[1] < 64 < loudest[0]
+
+
+def test_a_window_of_many_samples_is_small(project, folder):
+    soundfile.write(folder / "bat.wav", np.zeros((384_000, 4)), 384_000)
+    with open_media(project, window("bat.wav", 0.0, 1.0)) as media:
+        assert media.size == 44 + 2 * 48_000  # one channel, at most 48 kHz
+
+
+@pytest.mark.parametrize("part", [(5.0, 6.0), (1e9, 2e9)])
+def test_a_window_after_the_end_is_reported(project, part):
+    with pytest.raises(MediaError, match=r"'c\.wav' cannot be shown: it contains no sound"):
+        open_media(project, window("c.wav", *part))
+
+
+def test_only_the_region_of_a_picture_is_served(project, folder):
+    picture = Image.new("RGB", (100, 80), "white")
+    picture.paste("blue", (30, 20, 60, 50))
+    picture.save(folder / "boxes.png")
+    for made in (open_media, make_thumbnail):
+        with made(project, region("boxes.png", 30, 20, 30, 30)) as media:
+            shown = Image.open(media.file).convert("RGB")
+        assert shown.size == (30, 30)
+        assert np.ptp(np.asarray(shown), axis=(0, 1)).max() == 0
+
+
+@pytest.mark.parametrize("box", [(690, 0, 20, 20), (-1, 0, 5, 5), (0, 0, 1e9, 1e9)])
+def test_a_region_outside_of_its_picture_is_not_served(project, box):
+    for made in (open_media, make_thumbnail):
+        with pytest.raises(MediaError, match="is not inside its 700 x 350 pixels"):
+            made(project, region("a.png", *box))

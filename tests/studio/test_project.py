@@ -244,7 +244,7 @@ def test_a_newer_project_is_refused_by_both_versions(tmp_path):
     project = make(tmp_path)
     edit(project, version=7)
     with pytest.raises(
-        FileFormatError, match=r"has version 7, written by a newer likewise; .* up to version 1. Update"
+        FileFormatError, match=r"has version 7, written by a newer likewise; .* up to version 2. Update"
     ):
         Project.open(project.folder)
 
@@ -258,7 +258,7 @@ def test_a_newer_project_is_refused_by_both_versions(tmp_path):
         ({"settings": []}, "'settings' must be an object"),
         ({"settings": {"title": "x", "wings": 2}}, "settings cannot be read.*wings"),
         ({"settings": {"title": "x", "overlap": "2"}}, "'overlap' must be an integer; got '2'"),
-        ({"settings": {"title": "x", "ask": "quads"}}, "one of pairs, triplets, both; got 'quads'"),
+        ({"settings": {"title": "x", "ask": "quads"}}, "one of default, pairs, .*; got 'quads'"),
         ({"described": {"kind": "film", "n_items": 4}}, "unknown kind of item 'film'"),
         ({"described": {"n_items": 4}}, "the description cannot be read"),
         ({"described": {"kind": "row", "n_items": 5}}, "is inconsistent"),
@@ -379,9 +379,10 @@ def test_groups_are_stored_and_a_broken_file_is_ignored(tmp_path):
     project = make(tmp_path)
     assert project.get_kept_groups() is None
     labels = np.arange(project.described.n_items, dtype=np.int32)
-    project.keep_groups(labels)
-    assert project.get_kept_groups().tolist() == labels.tolist()
+    project.keep_groups(labels, 7)
+    kept, seq = project.get_kept_groups()
+    assert (kept.tolist(), seq) == (labels.tolist(), 7)
     project.keep_groups(labels[:-1])
     assert project.get_kept_groups() is None
-    (project.cache / "groups.npy").write_bytes(b"nothing")
+    (project.cache / "groups.npz").write_bytes(b"nothing")
     assert project.get_kept_groups() is None

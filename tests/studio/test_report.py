@@ -379,7 +379,8 @@ def test_answers_in_words():
     from likewise.studio.records import StoredEvent
 
     def describe(answer, *items):
-        return _describe_answer(StoredEvent(1, "k", "answer", 1, "", {"items": items, "answer": answer}))
+        body = {"kind": "pair" if len(items) == 2 else "triplet", "items": items, "answer": answer}
+        return _describe_answer(StoredEvent(1, "k", "answer", 1, "", body))
 
     assert describe("SAME", "x", "y") == "x and y: together"
     assert describe("NEITHER", "x", "y", "z") == "x, y and z: neither"

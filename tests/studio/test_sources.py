@@ -389,3 +389,116 @@ def test_the_names_of_the_sample_digits_do_not_reveal_the_class(tmp_path):
     with pytest.raises(LikewiseError, match="n must be between 2 and 1797; got 1"):
         write_sample(tmp_path / "other", n=1)
     assert write_sample(tmp_path / "again", n=40) == truth
+
+
+# ---------------------------------------------------------------------- parts of files
+
+
+@pytest.fixture
+def recordings(tmp_path):
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    for name, seconds in (("long.wav", 7.2), ("short.wav", 0.4)):
+        soundfile.write(folder / name, np.sin(np.arange(int(seconds * 8000)) / 3), 8000)
+    return folder
+
+
+def test_long_recordings_are_cut_into_windows(recordings):
+    data = read_source(recordings, window=2.0)
+    items = list(data.items)
+    assert [item.id for item in items] == [
+        *("long.wav@0s", "long.wav@2s", "long.wav@4s", "long.wav@6s"),
+        "short.wav@0s",
+    ]
+    assert [item.part for item in items][2:] == [(4.0, 6.0), (6.0, 7.2), (0.0, 0.4)]
+    assert items[1].title == "long.wav, 2 to 4 s"
+    assert {item.media for item in items} == {"long.wav", "short.wav"}
+    assert data.X.shape[0] == data.described.n_items == 5
+    data = read_source(recordings, window=5.0)
+    assert [item.id for item in data.items] == ["long.wav@0s", "short.wav@0s"]  # a rest of 2.2 s is left out
+
+
+def test_windows_differ_as_the_sound_does(tmp_path):
+    (tmp_path / "r").mkdir()
+    time = np.arange(8 * 8000) / 8000
+    pitches = np.where(time < 4, 200.0, 2000.0)
+    soundfile.write(tmp_path / "r" / "a.wav", np.sin(2 * np.pi * pitches * time), 8000)
+    for _ in range(2):  # the second time from the cache
+        X = read_source(tmp_path / "r", window=2.0).X
+        assert np.linalg.norm(X[0] - X[1]) < 0.1 * np.linalg.norm(X[0] - X[2])
+
+
+def test_a_broken_recording_is_left_out_with_a_note(recordings):
+    (recordings / "bad.wav").write_bytes(b"RIFF0000WAVEjunk")
+    data = read_source(recordings, window=2.0)
+    assert "bad.wav" in data.notes[0]
+    assert data.described.n_items == 5
+
+
+def test_too_many_windows_are_refused(recordings, monkeypatch):
+    monkeypatch.setattr("likewise.cli._items.MOST_PARTS", 50)
+    with pytest.raises(FileFormatError, match=r"windows of 0\.1 s would be more than 50 items"):
+        read_source(recordings, window=0.1)
+
+
+def test_windows_need_sounds_and_regions_pictures(recordings, folder, table):
+    with pytest.raises(click.UsageError, match=r"--regions is for pictures, and .* has sounds"):
+        read_source(recordings, regions="boxes.csv")
+    with pytest.raises(click.UsageError, match=r"--window is for sounds, and .* has pictures"):
+        read_source(folder, window=1.0)
+    with pytest.raises(click.UsageError, match="--window needs a folder of sounds"):
+        read_source(table, audio="file", window=1.0)
+
+
+def test_regions_of_pictures_are_items(folder):
+    path = folder.parent / "boxes.csv"
+    path.write_text("file,x,y,width,height,id,other\na/1.png,0,0,6,6,eye,1\n./b/2.png,4,5.0,8,7,,2\n")
+    items = list(read_source(folder, regions=str(path)).items)
+    assert [item.id for item in items] == ["eye", "b/2.png@4,5,8x7"]
+    assert [item.title for item in items] == ["eye", "2.png, 8 x 7 at 4, 5"]
+    assert [(item.media, item.part) for item in items] == [
+        ("a/1.png", (0, 0, 6, 6)),
+        ("b/2.png", (4, 5, 8, 7)),
+    ]
+    assert [item.truth for item in items] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("a/1.png,0,0,13,5", "13 x 5 at 0, 0 is not inside the picture, which has 12 x 12 pixels"),
+        ("a/1.png,-1,0,5,5", "5 x 5 at -1, 0 is not inside"),
+        ("a/1.png,0,0,1e12,1e12", "is not inside"),
+        ("a/1.png,0,0,3,50", "3 x 50 pixels; expected at least 4 x 4"),
+        ("a/1.png,0,0,nan,5", "must be numbers"),
+        ("a/1.png,0,0,inf,5", "must be numbers"),
+        ("a/1.png,0,0,,5", "must be numbers"),
+        ("../secret.png,0,0,5,5", "there is no picture '../secret.png'"),
+        ("a/1.png,0,0,5,5", "was used in .*boxes.csv:2"),
+    ],
+)
+def test_wrong_regions_are_refused_with_their_lines(folder, line, problem):
+    draw(folder.parent / "secret.png")
+    path = folder.parent / "boxes.csv"
+    path.write_text(f"file,x,y,width,height\na/1.png,0,0,5,5\n{line}\n")
+    with pytest.raises(FileFormatError, match=rf"(?s)1 region of .*boxes.csv:3: .*{problem}") as caught:
+        read_source(folder, regions=str(path))
+    assert "Correct or delete these lines" in str(caught.value)
+
+
+def test_a_table_of_regions_without_a_column_is_refused(folder):
+    path = folder.parent / "boxes.csv"
+    path.write_text("file,x,y,width\na/1.png,0,0,5\n")
+    with pytest.raises(FileFormatError, match="has no column 'height'"):
+        read_source(folder, regions=str(path))
+
+
+def test_texts_that_show_nothing_are_left_out_also_with_embeddings(tmp_path):
+    (tmp_path / "t.csv").write_text('text\nbirds sing\n" \u200b"\nbirds fly\n""\nstocks fell\n', "utf-8")
+    np.save(tmp_path / "e.npy", np.arange(10.0).reshape(5, 2))
+    options = {"text": ["text"], "features": str(tmp_path / "e.npy"), "features_option": "--embeddings"}
+    data = read_source(tmp_path / "t.csv", **options, leave_out_blank=True)
+    assert [item.id for item in data.items] == ["0", "2", "4"]
+    assert len(data.X) == 3
+    assert "2 rows without text in 'text' are left out: 1, 3." in data.notes
+    assert len(read_source(tmp_path / "t.csv", **options).X) == 5  # other commands need no text

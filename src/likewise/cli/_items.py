@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -25,15 +26,20 @@ from likewise.cli._row_text import make_cell_formatter
 from likewise.exceptions import FileFormatError
 from likewise.features import (
     Features,
+    FilePart,
     Step,
     array_features,
+    find_scale,
     image_features,
+    measure_picture,
+    measure_seconds,
     one_scale,
+    repeat_features,
     sound_features,
     table_features,
     text_features,
 )
-from likewise.studio.data_files import FIRST, detect_content_type, iterate_files
+from likewise.studio.data_files import FIRST, MEDIA_ENDINGS, detect_content_type, iterate_files
 from likewise.studio.items import find_id_problem
 from likewise.studio.records import Described, Item, ItemKind
 from likewise.tables import (
@@ -44,6 +50,7 @@ from likewise.tables import (
     RowIds,
     check_roles,
     get_ids,
+    parse_number,
     read_columns,
     read_parquet,
 )
@@ -51,13 +58,12 @@ from likewise.tables import (
 Medium = Literal["image", "sound"]
 WORD = {"text": "texts", "image": "pictures", "sound": "sounds"}
 _SINGULAR = {"image": "picture", "sound": "sound"}
-ENDS: dict[str, Medium] = {
-    **dict.fromkeys((".png", ".jpg", ".jpeg", ".jpe", ".gif", ".webp", ".bmp"), "image"),
-    **dict.fromkeys((".wav", ".wave", ".mp3", ".ogg", ".oga", ".flac"), "sound"),
-}
 CACHE = (".likewise", "features")  # the folder of computed features
 _STDIN = "-"
 _TITLE = 80  # maximum number of characters
+MOST_PARTS = 100_000  # windows of sounds, or regions of pictures
+LEAST_SIDE = 4  # pixels of a region
+_MOST_WRONG = 10  # lines of a table of regions in an error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +84,25 @@ class SourceOptions:
     encoding: str = "utf-8"
     method: str = "auto"  # of text, image or sound features
     seed: int = 0
+    window: float | None = None  # seconds: each sound of a folder is cut into items of this length
+    regions: str | None = None  # table of regions of the pictures of a folder, which are the items
+    leave_out_blank: bool = False  # whether rows without text are left out also if there are embeddings
     classes_of_folders: bool = True  # whether the sub-folders of a folder are its true classes by default
+    recipe: Mapping[str, Any] | None = None  # computes features as those of earlier items
+    only: Sequence[int] | None = None  # the rows to read: of a table, or of the sorted files of a folder
+
+    def take(self, made: Features) -> Features:
+        """Return the features of the rows to read, scaled as those of earlier items."""
+        if self.only is None or self.recipe is None:
+            return made
+        X = made.X[list(self.only)]
+        if X.shape[1] != self.recipe.get("columns"):
+            raise FileFormatError(
+                f"{self.features} has {X.shape[1]} numbers per row; the items so far have "
+                f"{self.recipe.get('columns')}."
+            )
+        scale = made.recipe["scale"] / self.recipe["scale"]
+        return Features(X * X.dtype.type(scale), made.description, made.notes, recipe=self.recipe)
 
     def list_media_columns(self) -> list[tuple[str, str]]:
         """Return the columns that are compared, each after its option."""
@@ -124,6 +148,7 @@ class SourceData:
     options: SourceOptions = field(default_factory=SourceOptions)
     shown: Sequence[str | None] | None = None  # the text or file of each row of the table
     is_folder: bool = False
+    recipe: Mapping[str, Any] = field(default_factory=dict)  # of the features
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -173,6 +198,10 @@ def read_source(path: str | os.PathLike[str], progress: Step | None = None, **op
     :func:`get_cache_folder`.
     """
     place, given = Path(path), SourceOptions(**options)
+    for option, value in (("--window", given.window), ("--regions", given.regions)):
+        if value is not None and not place.is_dir():
+            needs = f"{option} needs a folder of {'sounds' if option == '--window' else 'pictures'}"
+            raise click.UsageError(f"{needs}; got {place}.")
     if given.features is not None:
         check_embeddings_name(given.features, given.features_option)
     named = given.list_media_columns()
@@ -189,7 +218,10 @@ def read_source(path: str | os.PathLike[str], progress: Step | None = None, **op
     raw = read_columns(str(path), header=not given.no_header, encoding=given.encoding)
     roles = [("--id", given.id_column), *given.list_kept_columns(), *named]
     check_roles([*roles, *(("--drop", name) for name in given.drop)], raw.names, raw.path)
-    table = _ItemTable(raw, given)
+    if given.only is None:
+        table = _ItemTable(raw, given)
+    else:
+        table = _ItemTable(_take_rows(raw, given.only), given, raw.n_rows)
     cache = None if str(path) == _STDIN else get_cache_folder(place)
     if given.text:
         return _read_texts(table, cache, progress)
@@ -198,6 +230,45 @@ def read_source(path: str | os.PathLike[str], progress: Step | None = None, **op
             raise click.UsageError(f"{named[0][0]} refers to files beside the table, so DATA must be a file.")
         return _read_media_column(table, "image" if given.image is not None else "sound", cache, progress)
     return _read_rows(table)
+
+
+def _take_rows(raw: RawTable, rows: Sequence[int]) -> RawTable:
+    columns = tuple(
+        [column[row] for row in rows] if isinstance(column, list) else column[list(rows)]
+        for column in raw.columns
+    )
+    lines = None if raw.lines is None else [raw.lines[row] for row in rows]
+    return RawTable(raw.path, raw.names, columns, lines, raw.unnamed)
+
+
+def list_source_items(path: Path, **options: Any) -> list[Item | None]:
+    """Return the items of a folder or a table without their features; None for a row without content.
+
+    The number of an item in the list is what `SourceOptions.only` refers to.
+    """
+    given = SourceOptions(**options)
+    if path.is_dir():
+        kind, found, _ = list_media(path)
+        return [
+            Item(row, name, kind, _shorten(PurePosixPath(name).name), media=name)
+            for row, name in enumerate(found)
+        ]
+    table = _ItemTable(read_columns(str(path), header=True, encoding=given.encoding), given)
+    nothing = Features(np.empty((table.raw.n_rows, 0)), "")
+    if given.text:
+        texts = table.join_texts()
+        empty = {row: "" for row, text in enumerate(texts) if not text.strip() and given.features is None}
+        data = table.make_data(nothing, "text", texts, empty)
+    elif given.image is not None or given.audio is not None:
+        files = table.list_files()
+        empty = {row: "" for row, name in enumerate(files) if name is None}
+        data = table.make_data(nothing, "image" if given.image is not None else "sound", files, empty)
+    else:
+        data = table.make_data(nothing, "row", None, {})
+    listed: list[Item | None] = [None] * table.raw.n_rows
+    for at, item in zip(data.rows, data.items, strict=True):
+        listed[at] = item
+    return listed
 
 
 def _check_is_table(path: str) -> None:
@@ -211,7 +282,7 @@ def _check_is_table(path: str) -> None:
         raise FileFormatError(f"there is no file or folder {place}.")
     if place.suffix.lower() in (".json", ".jsonl", ".ndjson"):
         raise FileFormatError(f"expected a CSV, Excel or Parquet table, or a folder; {place} is JSON.")
-    if place.suffix.lower() in ENDS:
+    if place.suffix.lower() in MEDIA_ENDINGS:
         raise FileFormatError(f"{place} is a single file; give its folder: {place.parent}.")
 
 
@@ -225,18 +296,32 @@ def get_cache_folder(data: str | os.PathLike[str]) -> Path:
 
 
 def _compute_features(
-    root: Path, names: list[str], kind: Medium, options: SourceOptions, cache: Path, progress: Step | None
+    root: Path,
+    names: Sequence[str],
+    kind: Medium,
+    options: SourceOptions,
+    cache: Path,
+    progress: Step | None,
+    parts: Sequence[tuple[float, ...]] | None = None,
 ) -> Features:
-    """Return features of the files that can be read; `failed` lists the others."""
+    """Return features of the files, or parts of them, that can be read; `failed` lists the others."""
     options.check_method(kind)
     make: Callable[..., Features] = image_features if kind == "image" else sound_features
+    paths: list[Path | FilePart] = [root / name for name in names]
+    if parts is not None:
+        paths = [
+            FilePart(str(root / name), part) if part else root / name
+            for name, part in zip(names, parts, strict=True)
+        ]
     try:
-        return make([root / name for name in names], method=options.method, cache=cache, progress=progress)
+        if options.recipe is not None:
+            return repeat_features(options.recipe, paths, cache=cache, progress=progress)
+        return make(paths, method=options.method, cache=cache, progress=progress)
     except FileFormatError as error:
         raise FileFormatError(f"{root} ({format_some(names, most=1)}): {error}") from error
 
 
-def _find_unreadable(names: list[str], made: Features) -> list[str]:
+def _find_unreadable(names: Sequence[str], made: Features) -> list[str]:
     if not made.failed:
         return []
     failures = [f"{names[row]} ({why.rstrip('.')})" for row, why in made.failed.items()]
@@ -305,7 +390,8 @@ def read_embeddings(path: str, *, n_rows: int, of: str) -> Features:
             f"{path}, row {row}, number {column} (counted from 0) is {X[row, column]}; expected finite "
             "numbers."
         )
-    return Features(one_scale(X), f"{X.shape[1]} numbers per row from {path}")
+    recipe = {"kind": "array", "scale": find_scale(X), "columns": X.shape[1]}
+    return Features(one_scale(X), f"{X.shape[1]} numbers per row from {path}", recipe=recipe)
 
 
 def _read_numbers(column: Any, where: str) -> npt.NDArray[Any]:
@@ -332,7 +418,8 @@ def _read_numbers(column: Any, where: str) -> npt.NDArray[Any]:
 # ---------------------------------------------------------------------- a folder
 
 
-def _read_folder(folder: Path, options: SourceOptions, progress: Step | None) -> SourceData:
+def list_media(folder: Path) -> tuple[Medium, list[str], list[str]]:
+    """Return the kind of a folder, its sorted files of that kind, and notes on the others."""
     names: dict[Medium, list[str]] = {"image": [], "sound": []}
     others: list[str] = []
     away: list[str] = []
@@ -359,6 +446,14 @@ def _read_folder(folder: Path, options: SourceOptions, progress: Step | None) ->
         notes.append(
             _format_left_out(away, "file", "with a link out of the folder, or a name that is not UTF-8,")
         )
+    return kind, found, notes
+
+
+def _read_folder(folder: Path, options: SourceOptions, progress: Step | None) -> SourceData:
+    kind, found, notes = list_media(folder)
+    n_found = len(found)
+    if options.only is not None:
+        found = [found[at] for at in options.only]
     parents = [PurePosixPath(name).parent.as_posix() for name in found]
     columns = {"file": found}
     if set(parents) != {"."}:
@@ -369,26 +464,34 @@ def _read_folder(folder: Path, options: SourceOptions, progress: Step | None) ->
             raise click.UsageError(f"{option} folder refers to sub-folders, and {folder} has none.")
     check_roles(options.list_kept_columns(), raw.names, raw.path)
     options.check_method(kind)
+    listed, broken = _list_parts(folder, found, kind, options)
+    notes += broken
+    files, ids = [found[part.file] for part in listed], [part.id for part in listed]
     if options.features is not None:  # files need not be read; the studio marks broken ones
-        made = read_embeddings(options.features, n_rows=len(found), of=WORD[kind])
+        n_rows = len(listed) if options.only is None else n_found
+        made = options.take(read_embeddings(options.features, n_rows=n_rows, of=WORD[kind]))
     else:
-        made = _compute_features(folder, found, kind, options, get_cache_folder(folder), progress)
-    notes += [*made.notes, *_find_unreadable(found, made)]
+        parts, cache = [part.part for part in listed], get_cache_folder(folder)
+        made = _compute_features(folder, files, kind, options, cache, progress, parts)
+    notes += [*made.notes, *_find_unreadable(ids, made)]
     left_out = {row: f"it cannot be read: {why.rstrip('.')}" for row, why in made.failed.items()}
-    rows = [row for row in range(len(found)) if row not in made.failed]
-    _check_enough(len(rows), str(folder))
-    used, advice = [found[row] for row in rows], []
-    truths = None if options.truth is None else [raw.get_texts(options.truth)[row] for row in rows]
-    if truths is None and options.classes_of_folders and (classes := _find_sub_folders(used)) is not None:
+    rows = [row for row in range(len(listed)) if row not in made.failed]
+    if options.only is None:
+        _check_enough(len(rows), str(folder))
+    used, advice = [listed[row] for row in rows], []
+    truths = None
+    if options.truth is not None:
+        truths = [raw.get_texts(options.truth)[part.file] for part in used]
+    classes = _find_sub_folders([found[part.file] for part in used])
+    if truths is None and options.classes_of_folders and classes is not None:
         truths = list(classes)
         advice.append(f"the names of the {len(set(classes))} sub-folders are used as the true classes.")
 
     def iterate_items() -> Iterator[Item]:
-        for row, name in enumerate(used):
-            # The title omits the folder, which may be the true class.
-            title = PurePosixPath(name).name
+        for row, part in enumerate(used):
             known = None if truths is None else truths[row]
-            yield Item(row, name, kind, _shorten(title), media=name, truth=known)
+            name = found[part.file]
+            yield Item(row, part.id, kind, _shorten(part.title), media=name, truth=known, part=part.part)
 
     described = Described(
         kind,
@@ -398,13 +501,149 @@ def _read_folder(folder: Path, options: SourceOptions, progress: Step | None) ->
         notes=(*notes, *advice),
     )
     items = Reiterable(iterate_items)
-    return SourceData(made.X, items, described, raw, rows, left_out, tuple(notes), options, found, True)
+    return SourceData(
+        made.X, items, described, raw, rows, left_out, tuple(notes), options, files, True, made.recipe
+    )
+
+
+@dataclass(frozen=True)
+class _ListedPart:
+    """An item of a folder: a file, or a part of it."""
+
+    file: int  # position in the list of files
+    id: str
+    title: str
+    part: tuple[float, ...] = ()
+
+
+def _list_parts(
+    folder: Path, names: list[str], kind: Medium, options: SourceOptions
+) -> tuple[list[_ListedPart], list[str]]:
+    """Return the items of the files, and notes on files that cannot be read."""
+    for option, wanted, given in (
+        ("--window", "sound", options.window),
+        ("--regions", "image", options.regions),
+    ):
+        if given is not None and kind != wanted:
+            raise click.UsageError(f"{option} is for {WORD[wanted]}, and {folder} has {WORD[kind]}.")
+    if options.window is not None:
+        return _list_windows(folder, names, options.window)
+    if options.regions is not None:
+        return _list_regions(folder, names, options.regions), []
+    # The title omits the folder, which may be the true class.
+    return [_ListedPart(at, name, PurePosixPath(name).name) for at, name in enumerate(names)], []
+
+
+def _list_windows(folder: Path, names: list[str], seconds: float) -> tuple[list[_ListedPart], list[str]]:
+    """Cut sounds into windows; a rest of less than half a window is left out."""
+    listed: list[_ListedPart] = []
+    failed: dict[str, str] = {}
+    for at, name in enumerate(names):
+        try:
+            with open(folder / name, "rb") as file:
+                length = measure_seconds(file)
+        except (OSError, ValueError) as error:
+            failed[name] = str(error)
+            continue
+        n = max(1, math.floor(length / seconds + 0.5))
+        if len(listed) + n > MOST_PARTS:
+            raise FileFormatError(
+                f"{folder / name}: windows of {seconds:g} s would be more than {MOST_PARTS:,} items. Give "
+                "--window a larger number, or split the folder."
+            )
+        title = PurePosixPath(name).name
+        for window in range(n):
+            start, stop = round(window * seconds, 3), round(min((window + 1) * seconds, length), 3)
+            shown = f"{title}, {start:g} to {stop:g} s"
+            listed.append(_ListedPart(at, f"{name}@{start:g}s", shown, (start, stop)))
+    if not failed:
+        return listed, []
+    failures = [f"{name} ({why.rstrip('.')})" for name, why in failed.items()]
+    return listed, [_format_left_out(failures, "file", "cannot be read and")]
+
+
+def _list_regions(folder: Path, names: list[str], path: str) -> list[_ListedPart]:
+    """Read a table of regions with the columns file, x, y, width, height and perhaps id."""
+    raw = read_columns(path)
+    wanted = ("file", "x", "y", "width", "height")
+    if missing := [name for name in wanted if name not in raw.names]:
+        raise FileFormatError(
+            f"{path} has no column {missing[0]!r}; expected {', '.join(wanted)} and perhaps id. It has "
+            f"{format_some(raw.names)}."
+        )
+    if raw.n_rows > MOST_PARTS:
+        raise FileFormatError(f"{path} has {raw.n_rows:,} regions; expected at most {MOST_PARTS:,}.")
+    files, given_ids = raw.get_texts("file"), raw.get_texts("id") if "id" in raw.names else None
+    columns = [raw.get_column(name) for name in wanted[1:]]
+    places, sizes = {name: at for at, name in enumerate(names)}, dict[str, tuple[int, int]]()
+    listed, wrong, seen = [], [], dict[str, int]()
+    for row, file in enumerate(files):
+        name = (file or "").strip().replace("\\", "/").removeprefix("./")
+        box = tuple(parse_number(column[row]) for column in columns)
+        problem = _find_region_problem(folder, name, box, places, sizes)
+        given = (given_ids[row] or "").strip() if given_ids is not None else ""
+        left, top, wide, high = (round(value or 0) for value in box) if problem is None else (0, 0, 0, 0)
+        id = given or f"{name}@{left},{top},{wide}x{high}"
+        if problem is None and (flaw := find_id_problem(id)):
+            problem = f"the id {flaw}"
+        if problem is None and id in seen:
+            problem = f"the id {id[:80]!r} was used in {raw.place(seen[id])}"
+        if problem is not None:
+            wrong.append(f"{raw.place(row)}: {problem}")
+            continue
+        seen[id] = row
+        shown = given or f"{PurePosixPath(name).name}, {wide} x {high} at {left}, {top}"
+        listed.append(_ListedPart(places[name], id, shown, (left, top, wide, high)))
+    if wrong:
+        first = "\n".join(f"  {each}." for each in wrong[:_MOST_WRONG])
+        more = f"\n  and {len(wrong) - _MOST_WRONG} more" if len(wrong) > _MOST_WRONG else ""
+        raise FileFormatError(
+            f"{format_count(len(wrong), 'region')} of {path} cannot be used:\n{first}{more}\n"
+            "Correct or delete these lines."
+        )
+    return listed
+
+
+def _find_region_problem(
+    folder: Path,
+    name: str,
+    box: tuple[float | None, ...],
+    places: Mapping[str, int],
+    sizes: dict[str, tuple[int, int]],
+) -> str | None:
+    """Return what is wrong with a region, or None. `sizes` keeps the sizes of pictures."""
+    if name not in places:
+        return f"there is no picture {name[:80]!r} in {folder}"
+    left, top, wide, high = box
+    if (
+        left is None
+        or top is None
+        or wide is None
+        or high is None
+        or not math.isfinite(left + top + wide + high)
+    ):
+        return "x, y, width and height must be numbers"
+    if round(wide) < LEAST_SIDE or round(high) < LEAST_SIDE:
+        return f"the region has {wide:g} x {high:g} pixels; expected at least {LEAST_SIDE} x {LEAST_SIDE}"
+    if name not in sizes:
+        try:
+            with open(folder / name, "rb") as file:
+                sizes[name] = measure_picture(file)
+        except (OSError, ValueError) as error:
+            return f"{name} cannot be read: {error}"
+    width, height = sizes[name]
+    if min(left, top) < 0 or round(left) + round(wide) > width or round(top) + round(high) > height:
+        return (
+            f"the region {wide:g} x {high:g} at {left:g}, {top:g} is not inside the picture, which has "
+            f"{width} x {height} pixels"
+        )
+    return None
 
 
 def _detect_medium(path: Path) -> Medium | None:
     """Return the medium of a file from its extension or, without one, from its first bytes."""
     if path.suffix:
-        return ENDS.get(path.suffix.lower())
+        return MEDIA_ENDINGS.get(path.suffix.lower())
     try:
         with path.open("rb") as file:
             kind = detect_content_type(file.read(FIRST))
@@ -414,7 +653,7 @@ def _detect_medium(path: Path) -> Medium | None:
 
 
 def _format_no_media(folder: Path, others: list[str]) -> str:
-    ends = ", ".join(sorted(end[1:] for end in ENDS))
+    ends = ", ".join(sorted(end[1:] for end in MEDIA_ENDINGS))
     tables = [name for name in others if name.lower().endswith((".csv", ".tsv", ".xlsx", ".parquet", ".pq"))]
     if tables:
         return f"{folder} has no pictures or sounds. If a table lists them, give that: {folder / tables[0]}."
@@ -439,6 +678,7 @@ class _ItemTable:
 
     raw: RawTable
     options: SourceOptions
+    n_rows: int | None = None  # of the whole table, if only some of its rows are read
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -452,6 +692,20 @@ class _ItemTable:
         taken = {options.id_column, options.truth, options.bag, *self.shown, *options.drop}
         return tuple(name for name in self.raw.names if name not in taken)
 
+    def join_texts(self) -> list[str]:
+        """Return the text of each row: that of its columns of text."""
+        columns = [_get_words(self.raw, name) for name in self.shown]
+        return ["\n\n".join(cell for cell in row if cell) for row in zip(*columns, strict=True)]
+
+    def list_files(self) -> list[str | None]:
+        """Return the file of each row, relative to the folder of the table; None if the cell is empty."""
+        option = "--image" if self.options.image is not None else "--audio"
+        cells = _get_words(self.raw, self.shown[0])
+        return [
+            _make_relative_path(self.raw, row, cell, option) if cell and cell.strip() else None
+            for row, cell in enumerate(cells)
+        ]
+
     def get_ids(self) -> tuple[str, ...]:
         """Return the id of each row."""
         ids = get_ids(self.raw, self.options.id_column).ids
@@ -464,7 +718,10 @@ class _ItemTable:
     def read_embeddings(self) -> Features | None:
         """Return the features in a file of their own; None if there is no such file."""
         path = self.options.features
-        return None if path is None else read_embeddings(path, n_rows=self.raw.n_rows, of="rows in the table")
+        if path is None:
+            return None
+        n_rows = self.raw.n_rows if self.n_rows is None else self.n_rows
+        return self.options.take(read_embeddings(path, n_rows=n_rows, of="rows in the table"))
 
     def describe_left_out(self, left_out: Mapping[int, str], why: str) -> list[str]:
         """Return a note that counts rows, and names the first of them."""
@@ -506,7 +763,8 @@ class _ItemTable:
     ) -> SourceData:
         """Return features and items; `shown` is the text or the file of each row of the table."""
         rows = [row for row in range(self.raw.n_rows) if row not in left_out]
-        _check_enough(len(rows), self.raw.path)
+        if self.options.only is None:
+            _check_enough(len(rows), self.raw.path)
         ids, names = self.get_ids(), self.others
         truths = None if self.options.truth is None else self.raw.get_texts(self.options.truth)
         formatters = [_cell_formatter(self.raw.get_column(name)) for name in names]
@@ -527,31 +785,58 @@ class _ItemTable:
         described = Described(kind, len(rows), names, has_truth, made.description, all_notes)
         items = Reiterable(iterate_items)
         options = self.options
-        return SourceData(made.X, items, described, self.raw, rows, left_out, own_notes, options, shown)
+        return SourceData(
+            made.X,
+            items,
+            described,
+            self.raw,
+            rows,
+            left_out,
+            own_notes,
+            options,
+            shown,
+            recipe=made.recipe,
+        )
 
 
 def _read_texts(table: _ItemTable, cache: Path | None, progress: Step | None) -> SourceData:
     raw, options = table.raw, table.options
-    columns = [_get_words(raw, name) for name in table.shown]
-    texts = ["\n\n".join(cell for cell in row if cell) for row in zip(*columns, strict=True)]
+    texts = table.join_texts()
     named = " and ".join(map(repr, table.shown))
     options.check_method("text")
     made, left_out = table.read_embeddings(), {}
+    if made is None or options.leave_out_blank:
+        left_out = {row: f"its text ({named}) is empty" for row, text in enumerate(texts) if is_blank(text)}
+    if made is not None and left_out:
+        used = [row for row in range(len(texts)) if row not in left_out]
+        made = Features(made.X[used], made.description, made.notes, recipe=made.recipe)
     if made is None:
-        left_out = {row: f"its text ({named}) is empty" for row, text in enumerate(texts) if not text.strip()}
+        kept = [text for row, text in enumerate(texts) if row not in left_out]
         try:
-            made = text_features(
-                [text for row, text in enumerate(texts) if row not in left_out],
-                method=options.method,
-                named=named,
-                cache=cache,
-                progress=progress,
-                random_state=options.seed,
-            )
+            if options.recipe is not None:
+                made = repeat_features(options.recipe, kept, cache=cache)
+            else:
+                made = text_features(
+                    kept,
+                    method=options.method,
+                    named=named,
+                    cache=cache,
+                    progress=progress,
+                    random_state=options.seed,
+                )
         except FileFormatError as error:
             raise FileFormatError(f"{raw.path}: {error}") from error
     notes = table.describe_left_out(left_out, f"without text in {named}")
     return table.make_data(made, "text", texts, left_out, notes)
+
+
+def is_blank(text: str) -> bool:
+    """Return True if a text shows nothing: it has only spaces, and characters without a shape.
+
+    >>> is_blank(" \\u200b\\n"), is_blank("?")
+    (True, False)
+    """
+    return all(unicodedata.category(character)[0] in "ZC" for character in text)
 
 
 def _read_rows(table: _ItemTable) -> SourceData:
@@ -568,21 +853,19 @@ def _read_rows(table: _ItemTable) -> SourceData:
                 note = "they may be indexes written by pandas, and are not used as features. Use one of them"
                 note = f"the columns {format_some(left)} have no name; {note}"
             notes.append(f"{note} as the ids with --id '{left[0]}'.")
+        columns = {name: raw.get_column(name) for name in names}
         try:
-            made = table_features({name: raw.get_column(name) for name in names})
+            if table.options.recipe is not None:
+                made = repeat_features(table.options.recipe, columns)
+            else:
+                made = table_features(columns)
         except FileFormatError as error:
             raise FileFormatError(f"{raw.path}: {error}") from error
     return table.make_data(made, "row", None, {}, notes)
 
 
 def _read_media_column(table: _ItemTable, kind: Medium, cache: Path, progress: Step | None) -> SourceData:
-    raw, column = table.raw, table.shown[0]
-    option = "--image" if kind == "image" else "--audio"
-    cells = _get_words(raw, column)
-    names = [
-        _make_relative_path(raw, row, cell, option) if cell and cell.strip() else None
-        for row, cell in enumerate(cells)
-    ]
+    raw, column, names = table.raw, table.shown[0], table.list_files()
     rows = [row for row, name in enumerate(names) if name is not None]
     found = [name for name in names if name is not None]
     left_out = {row: f"its {column!r} is empty" for row, name in enumerate(names) if name is None}

@@ -25,6 +25,7 @@ _OF_STUDIES = ("pairs", "triplets", "practice", "difficult", "blocks", "pool")
 _OF_FEATURES = ("features", "embeddings", "features_from")
 _FIXED = (
     *("text", "image", "audio", "id_column", "truth", *_OF_FEATURES, "drop", "seed", "study"),
+    *("window", "regions"),
     *_OF_STUDIES,
 )
 
@@ -50,6 +51,17 @@ class StudioOptions:
         "--features", metavar="FILE", help="A .npy file of features, one row per item; like --embeddings."
     )
     features_from: str = opt.features_from()
+    window: float | None = opt.option(
+        "--window",
+        type=click.FloatRange(0.1, 120),
+        metavar="SECONDS",
+        help="Cut the sounds of a folder into items of this length.",
+    )
+    regions: str | None = opt.path(
+        "--regions",
+        metavar="FILE",
+        help="A CSV of regions of pictures, which are the items: file,x,y,width,height,id.",
+    )
     drop: tuple[str, ...] | None = opt.columns(
         "--drop", help="Columns that are neither shown nor used; all others are shown."
     )
@@ -57,7 +69,10 @@ class StudioOptions:
     clusters: int | None = opt.integer("-k", "--clusters", least=2, help="The number of groups.")
     discover: bool = opt.flag("--discover", help="The number of groups is unknown; answers open new ones.")
     ask: str | None = opt.choice(
-        "--ask", values=["pairs", "triplets", "both"], help="The kind of questions.  [default: pairs]"
+        "--ask",
+        values=["default", "pairs", "triplets", "both", "groups"],
+        help="The kind of questions. By default groups if there are more than 30 or if their number is "
+        "unknown, and pairs otherwise.",
     )
     overlap: int | None = opt.option(
         "--overlap", type=click.IntRange(1, 20), help="Number of people who get each question.  [default: 1]"
@@ -100,6 +115,9 @@ class StudioOptions:
         "--public-url", metavar="URL", help="The address that browsers use, if it differs."
     )
     open_browser: bool = opt.option("--open/--no-open", default=True, help="Open a browser.  [default: open]")
+    add: bool = opt.flag(
+        "--add", help="Add what is new in PATH to its project; groups stay until an answer moves them."
+    )
     sample: bool = opt.flag(
         "--sample", help="Create a folder of handwritten digits at PATH first, to try the studio."
     )
@@ -136,6 +154,7 @@ def command(ctx: click.Context, asked: StudioOptions) -> None:
       likewise studio tickets.csv --text message --discover --overlap 2
       likewise studio birds.csv --audio file --id name -k 5 --ask both
       likewise studio vectors.csv --embeddings vectors.npy -k 12 --no-open -p 8080
+      likewise studio photos/ --add
       likewise studio --sample
     """
     from likewise._optional import require
@@ -148,16 +167,13 @@ def command(ctx: click.Context, asked: StudioOptions) -> None:
     # Check these before a project is created.
     if asked.features and asked.embeddings:
         raise click.UsageError("--features and --embeddings are the same here; give one of them.")
-    if asked.strategy == "groups":
-        raise click.UsageError(
-            "the studio cannot show questions about groups yet. Use likewise ask --strategy groups, or leave "
-            "--strategy out."
-        )
     check_base(asked.base_path)
     check_public(asked.public_url)
     project = _open_project(ctx, asked)
 
     stderr = make_console()
+    if asked.add:
+        project = _add_items(project, asked)
     if changed := project.describe_changed_source():
         stderr.print(f"note: {changed}", style="yellow")
     if (url := project.find_running()) is not None:
@@ -217,6 +233,10 @@ def _open_project(ctx: click.Context, asked: StudioOptions) -> Project:
     else:
         folder = Path(asked.folder) if asked.folder else get_default_folder(path)
     if not folder.exists():
+        if asked.add:
+            raise click.UsageError(
+                f"there is no project {folder} to add items to. Leave --add out to create it."
+            )
         if not asked.study and (odd := [name for name in _OF_STUDIES if getattr(asked, name) is not None]):
             raise click.UsageError(f"--{odd[0]} applies to studies; add --study, or leave it out.")
         return _create_project(path, folder, asked, _make_source_options(ctx, asked))
@@ -241,6 +261,43 @@ def _open_project(ctx: click.Context, asked: StudioOptions) -> Project:
     asked.check_clusters(project.described.n_items)
     settings = replace(project.settings, **changes)
     return project if settings == project.settings else project.with_settings(settings)
+
+
+def _add_items(project: Project, asked: StudioOptions) -> Project:
+    """Add what is new in the data, and replace what has changed; features are computed of these alone."""
+    from likewise.cli._items import list_source_items, read_source
+    from likewise.studio.additions import add_from_source, check_additions_allowed, compare_with_source
+
+    check_additions_allowed(project)
+    stderr, was = make_console(), project.options
+    names = ("text", "image", "audio", "id_column", "truth", "drop", "seed")
+    options = {name: was[name] for name in names if name in was}
+    options |= {
+        "features": was.get("features") or was.get("embeddings"),
+        "features_option": "--features" if was.get("features") else "--embeddings",
+        "encoding": asked.encoding,
+    }
+    with project.lock_items(), stderr.status("Reading the new items …") as status:
+        project = type(project).open(project.folder, database=project.database)
+        listed = list_source_items(project.source, **options)
+        found = compare_with_source(project, listed)
+        only = [*found.new, *found.maybe_changed]
+        places, X = [], project.load_features()[:0]
+        if only:
+            data = read_source(
+                project.source,
+                lambda done, total: status.update(f"Reading the new items … {done:,} of {total:,}"),
+                only=only,
+                recipe=project.read_recipe(),
+                **options,
+            )
+            places, X = [only[row] for row in data.rows], data.X
+            for note in data.left_out_notes:
+                stderr.print(f"note: {note}", style="yellow")
+        project, done = add_from_source(project, listed, found, places, X)
+    for sentence in done.describe():
+        stderr.print(sentence)
+    return project
 
 
 def _warn_if_unused(project: Project) -> str:
@@ -270,7 +327,7 @@ def _make_source_options(ctx: click.Context, asked: StudioOptions) -> dict[str, 
         options["text"] = asked.get_text_columns()
     if "drop" in options:
         options["drop"] = list(options["drop"])
-    for name in ("features", "embeddings", "pool"):
+    for name in ("features", "embeddings", "pool", "regions"):
         if name in options:
             options[name] = str(Path(options[name]).resolve())
     return options
@@ -309,7 +366,7 @@ def _create_project(path: Path, folder: Path, asked: StudioOptions, options: dic
             stderr.print("note: without -k or --discover, answers open new groups as needed.")
             asked = replace(asked, discover=True)
     with stderr.status("Reading the items …") as status:
-        names = ("image", "audio", "id_column", "truth", "encoding", "seed")
+        names = ("image", "audio", "id_column", "truth", "encoding", "seed", "window", "regions")
         data = read_source(
             asked.path or path,  # as given, for errors: Path("https://…") loses a slash
             lambda done, total: status.update(f"Reading the items … {done:,} of {total:,}"),
@@ -318,6 +375,7 @@ def _create_project(path: Path, folder: Path, asked: StudioOptions, options: dic
             features=asked.features or asked.embeddings,
             features_option="--features" if asked.features else "--embeddings",
             method=asked.features_from,
+            leave_out_blank=True,
             **{name: getattr(asked, name) for name in names},
         )
         stderr.print(f"features: {data.described.features}")
@@ -346,6 +404,7 @@ def _create_project(path: Path, folder: Path, asked: StudioOptions, options: dic
             source=path,
             database=asked.db,
             options=options,
+            recipe=data.recipe,
         )
 
 

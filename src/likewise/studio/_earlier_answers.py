@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import combinations, product
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from likewise._event_log import find_undone
 from likewise._words import format_count
@@ -21,6 +21,7 @@ from likewise.active import Named, Question, Reply, collect_relations, saved_int
 from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.studio._stored_events import UNCOUNTED
 from likewise.studio.exports import unescape_formula
+from likewise.studio.records import AskedKind
 from likewise.supervision import RowIds, Supervision, read_hints
 from likewise.tables import (
     Problems,
@@ -41,7 +42,21 @@ _SUFFIXES = {
     ".pq": "parquet",
     ".json": "interview",
 }
-_ANSWERS = ("kind", *"abc", "answer", "annotator", "seconds", "time", "source", "undone", "seq", "note")
+_ANSWERS = (
+    "kind",
+    *"abc",
+    "others",
+    "answer",
+    "annotator",
+    "seconds",
+    "time",
+    "source",
+    "undone",
+    "seq",
+    "note",
+)
+_ABOUT_GROUPS = ("placement", "members", "groups", "label")
+_OBJECTS = (("placement", "groups"), ("members", "unlike"), ("label", "name"))  # answers that are no words
 _LABELS = ("id", "group", "name", "doubt", "note")
 _HINTS = frozenset({"label", "bag", "group", "weight", "link", "items", "item"})  # not columns of answers
 _TRUTHS = {"true": True, "false": False, "": False}
@@ -53,9 +68,9 @@ MOST = 100_000  # more would keep a studio busy for hours
 class PastAnswer(NamedTuple):
     """One earlier answer."""
 
-    kind: Literal["pair", "triplet"]
+    kind: AskedKind
     items: tuple[str, ...]
-    answer: str
+    answer: str | dict[str, Any]  # as in events
     annotator: str | None = None
     seconds: float | None = None
     time: str | None = None
@@ -207,22 +222,29 @@ class _AnswerReader:
     def _answer(self, line: int, cells: Mapping[str, Any]) -> PastAnswer:
         c = _read_given(cells.get("c"))
         kind = str(_read_given(cells.get("kind")) or ("triplet" if c is not None else "pair")).strip().lower()
-        if kind not in ("pair", "triplet"):
-            raise ValueError(f"the kind is {cells['kind']!r}; expected pair or triplet.")
-        if (kind == "triplet") != (c is not None):
+        if kind not in get_args(AskedKind):
+            raise ValueError(
+                f"the kind is {cells['kind']!r}; expected one of {', '.join(get_args(AskedKind))}."
+            )
+        if kind in ("pair", "triplet") and (kind == "triplet") != (c is not None):
             description = "c is empty" if c is None else f"c is {c!r}"
             raise ValueError(f"the kind is {kind}, but {description}.")
+        given = [name for name in "abc" if _read_given(cells.get(name)) is not None]
         items = tuple(
-            self._read_id(cells.get(name), name) for name in ("a", "b", "c")[: 2 + (kind == "triplet")]
+            self._read_id(cells.get(name), name)
+            for name in (given if kind in _ABOUT_GROUPS else ("a", "b", "c")[: 2 + (kind == "triplet")])
         )
+        if kind in _ABOUT_GROUPS:
+            others = _read_json(cells.get("others")) or []
+            items += tuple(map(self._find_id, others))
         if len(set(items)) < len(items):
             raise ValueError("an id occurs twice.")
-        asked = Question(kind, tuple(range(len(items))))  # type: ignore[arg-type]
-        word = str(asked.check_answer(_read_given(cells.get("answer")) or ""))
+        answer = _read_given(cells.get("answer")) or ""
+        word = self._check_answer(kind, items, answer)
         _read_class(cells.get("undone"))
         name = _read_given(cells.get("annotator"))
         return PastAnswer(
-            "triplet" if kind == "triplet" else "pair",
+            cast(AskedKind, kind),
             items,
             word,
             None if name is None else self._read_name(name),
@@ -230,6 +252,23 @@ class _AnswerReader:
             _read_time(cells.get("time")),
             line,
         )
+
+    def _check_answer(self, kind: str, items: tuple[str, ...], answer: Any) -> str | dict[str, Any]:
+        """Return an answer as events store it: a word, or an object about groups."""
+        asked = Question(kind, tuple(range(len(items))))  # type: ignore[arg-type]
+        given = _read_json(answer) if kind in _ABOUT_GROUPS and str(answer).startswith("{") else answer
+        if not isinstance(given, Mapping):
+            return str(asked.check_answer(given))
+        name = next(iter(given), "")
+        if (kind, name) not in _OBJECTS or len(given) != 1:
+            raise ValueError(f"{answer} does not answer a {kind} question.")
+        if name == "name":
+            return {"name": check_name(str(given["name"]))}
+        chosen = [self._find_id(item) for item in given[name]]
+        if unknown := [item for item in chosen if item not in items[1:]]:
+            raise ValueError(f"the answer names {unknown[0]!r}, which is not in the question.")
+        asked.check_answer([items.index(item) for item in chosen])
+        return {name: chosen} if chosen else "SAME"
 
     def read_labels(self, rows: Iterable[Row], columns: set[str]) -> PastAnswers:
         """Read a table of groups: items of one group are together, items of different groups apart."""
@@ -281,6 +320,12 @@ class _AnswerReader:
                 return self.ids[row]
         raise self.ids.unknown_id(plain)
 
+    def _find_id(self, item: Any) -> str:
+        """Return an id inside JSON, which is not escaped."""
+        if (row := self.ids.find(item)) is None:
+            raise self.ids.unknown_id(item)
+        return self.ids[row]
+
     def _read_name(self, cell: Any) -> str:
         return check_name(unescape_formula(str(cell)) if self.quoted else str(cell))
 
@@ -298,6 +343,15 @@ def _leave_out_unlabelled(group_of: dict[str, tuple[str, int]]) -> list[str]:
 
 def _read_given(cell: Any) -> Any:
     return None if cell is None or cell == "" else cell
+
+
+def _read_json(cell: Any) -> Any:
+    if isinstance(cell, str) and cell:
+        try:
+            return json.loads(cell)
+        except ValueError as error:
+            raise ValueError(f"{cell[:80]!r} is not valid JSON: {error}.") from error
+    return cell
 
 
 def _read_class(cell: Any) -> bool:

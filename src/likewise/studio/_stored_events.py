@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Literal, TypeVar
 
 from likewise._event_log import EventLog, KnownRelations
@@ -18,6 +21,11 @@ Log = TypeVar("Log", bound="StoredEventLog")
 def is_informative(event: StoredEvent) -> bool:
     """Return True if an event is an answer about the items."""
     return event.kind == "answer" and event.body.get("source") not in UNCOUNTED
+
+
+def _is_naming(event: StoredEvent) -> bool:
+    """Return True if an event may give a name to a group."""
+    return event.kind == "name" or (event.kind == "answer" and event.body["kind"] == "label")
 
 
 class StoredEventLog(EventLog[StoredEvent]):
@@ -40,6 +48,19 @@ class StoredEventLog(EventLog[StoredEvent]):
         """Return True for answers and skips during the practice of a study."""
         return event.body.get("source") in UNCOUNTED
 
+    def get_group_names(self) -> list[tuple[str, str]]:
+        """Return the names given to groups, as (item id, name), the latest last."""
+        named = []
+        for event in self._get_naming_events():
+            if event.kind == "name" and not self.is_undone(event.seq):
+                named.append((str(event.body["item"]), str(event.body["name"])))
+            elif event.kind == "answer" and self.counts(event.seq) and event.body["answer"] != "UNSURE":
+                named.append((str(event.body["items"][0]), str(event.body["answer"]["name"])))
+        return named
+
+    def _get_naming_events(self) -> Sequence[StoredEvent]:
+        return [event for event in self.get_events() if _is_naming(event)]
+
 
 class LiveEventLog(StoredEventLog):
     """A copy of the events of the store that grows with it: which count, whose they are, what they imply.
@@ -56,6 +77,7 @@ class LiveEventLog(StoredEventLog):
         self._n_answers: Counter[int | None] = Counter()
         self._known: KnownRelations | None = KnownRelations()  # None until computed again
         self._marks: list[StoredEvent] = []  # confirmed answers, and questions to be asked again
+        self._naming: list[StoredEvent] = []
         super().__init__()
 
     def extend(self, events: Iterable[StoredEvent]) -> list[StoredEvent]:
@@ -67,6 +89,8 @@ class LiveEventLog(StoredEventLog):
                 self._by_person[event.person].append(event)
                 if event.kind in ("confirm", "again"):
                     self._marks.append(event)
+                if _is_naming(event):
+                    self._naming.append(event)
             for event in change.stopped:
                 self._count(event, -1)
             for event in change.started:
@@ -87,13 +111,13 @@ class LiveEventLog(StoredEventLog):
             return
         self._answerers[event.question_key].add(event.person)
         if self._known is not None:
-            self._known.add(event.body["items"], event.body["answer"])
+            self._known.add(event.relations)
 
     def _get_known(self) -> KnownRelations:
         if self._known is None:
             self._known = KnownRelations()
             for event in self.get_counted("answer"):
-                self._known.add(event.body["items"], event.body["answer"])
+                self._known.add(event.relations)
         return self._known
 
     def get_events_of(self, person: int | None) -> tuple[StoredEvent, ...]:
@@ -149,6 +173,8 @@ class LiveEventLog(StoredEventLog):
                         kind=answer.body["kind"],
                         items=tuple(answer.body["items"]),
                         reason=Reason("An earlier answer to this question is being checked."),
+                        examples=tuple(map(tuple, answer.body.get("examples", ()))),
+                        names=tuple(answer.body.get("names", ())),
                     )
         return found
 
@@ -170,7 +196,11 @@ class LiveEventLog(StoredEventLog):
 
     def get_group_names(self) -> list[tuple[str, str]]:
         """Return the names given to groups, as (item id, name), the latest last."""
-        return [(str(event.body["item"]), str(event.body["name"])) for event in self.get_not_undone("name")]
+        with self._lock:
+            return super().get_group_names()
+
+    def _get_naming_events(self) -> Sequence[StoredEvent]:
+        return self._naming
 
     def count_joined(self) -> dict[str, int]:
         """Return the number of items, including itself, to which answers join each item they mention."""
@@ -180,7 +210,37 @@ class LiveEventLog(StoredEventLog):
     def is_implied(self, question: QueuedQuestion) -> bool:
         """Return True if the answer to a question follows from answers that count."""
         with self._lock:
-            return self._get_known().is_implied(question.items)
+            return self._get_known().is_implied(question.items, question.kind)
+
+    def update_groups(self, question: QueuedQuestion) -> QueuedQuestion | None:
+        """Return a question with the groups as they are now; None if they have not changed.
+
+        Of groups that answers have joined since, a placement keeps the first. Examples that answers have
+        separated from their group are left out.
+        """
+        if question.kind in ("pair", "triplet", "label"):
+            return None
+        with self._lock:
+            known = self._get_known()
+            kept: list[int] = []
+            for at, one in enumerate(question.references):
+                joined = any(known.are_joined(one, question.references[other]) for other in kept)
+                if question.kind != "placement" or not joined:
+                    kept.append(at)
+            examples = [question.examples[at] for at in kept] if question.examples else []
+            examples = [
+                tuple(item for item in shown if not known.are_apart(item, question.references[at]))
+                for at, shown in zip(kept, examples, strict=bool(examples))
+            ]
+        items = question.items
+        if question.kind == "placement":
+            items = (items[0], *(question.references[at] for at in kept))
+        if items == question.items and tuple(examples) == question.examples:
+            return None
+        # The same id for everyone, so that it counts as one question.
+        digest = hashlib.sha256(json.dumps([question.id, items, examples]).encode()).hexdigest()
+        names = tuple(question.names[at] for at in kept) if question.names else ()
+        return replace(question, id=digest[:16], items=items, examples=tuple(examples), names=names)
 
     def is_answered_by_others_only(self, question: QueuedQuestion, person: int) -> bool:
         """Return True if answers of others to this question count, but none of this person."""

@@ -23,12 +23,12 @@ from likewise.exceptions import (
     RequestError,
     StoreError,
 )
-from likewise.studio.routes import files, groups, pages, people, questions, study
+from likewise.studio.routes import files, groups, new_items, pages, people, questions, study
 from likewise.studio.security import Guard, check_base
 from likewise.studio.service import Studio
 
 log: logging.Logger = logging.getLogger("likewise.studio")
-_PARTS = (people, questions, files, groups, study)
+_PARTS = (people, questions, files, groups, study, new_items)
 
 
 def create_app(
@@ -66,7 +66,8 @@ def create_app(
         title="likewise studio",
         version=__version__,
         description="Questions about items, and the groups that follow from the answers. Log in with a link; "
-        "send JSON and the header X-Likewise: 1 with every request that changes something.",
+        "send JSON (files as application/octet-stream) and the header X-Likewise: 1 with every request that "
+        "changes something.",
         openapi_url="/api/openapi.json",
         docs_url=None,  # these pages load scripts from other sites
         redoc_url=None,

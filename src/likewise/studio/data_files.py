@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from likewise.exceptions import NotAFileError, OutsideFolderError
 
@@ -20,6 +20,10 @@ _BEGINNINGS = {
     b"OggS": "audio/ogg",
     b"fLaC": "audio/flac",
     b"ID3": "audio/mpeg",
+}
+MEDIA_ENDINGS: dict[str, Literal["image", "sound"]] = {
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".jpe", ".gif", ".webp", ".bmp"), "image"),
+    **dict.fromkeys((".wav", ".wave", ".mp3", ".ogg", ".oga", ".flac"), "sound"),
 }
 _BMP_HEADERS = frozenset({12, 40, 52, 56, 64, 108, 124})
 

@@ -7,6 +7,7 @@ In CSV files, text cells that a spreadsheet would read as a formula get a leadin
 from __future__ import annotations
 
 import io
+import json
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -109,7 +110,7 @@ class Snapshot:
 
     def get_group_names(self) -> list[tuple[str, str]]:
         """Return the names given to groups, as (item id, name), the latest last."""
-        return [(str(e.body["item"]), str(e.body["name"])) for e in self.log.get_not_undone("name")]
+        return self.log.get_group_names()
 
 
 def find_group_names(
@@ -152,22 +153,32 @@ class ExportTable:
 
 
 def make_answers_table(snapshot: Snapshot) -> ExportTable:
-    """Return all answers with annotator, time and duration; `undone` marks those that were undone."""
+    """Return all answers with annotator, time and duration; `undone` marks those that were undone.
+
+    Items after the third, and answers that are more than a word, are written as JSON.
+    """
     answers = [event for event in snapshot.events if event.kind == "answer"]
     items = [[*event.body["items"], None, None, None][:3] for event in answers]
+    others = [event.body["items"][3:] for event in answers]
+    given = [event.body["answer"] for event in answers]
     columns: dict[str, list[Any]] = {
         "seq": [event.seq for event in answers],
         "time": [event.body.get("said_at") or event.time for event in answers],
         "annotator": [snapshot.get_name(event.person) for event in answers],
         "kind": [event.body["kind"] for event in answers],
         **{letter: [some[at] for some in items] for at, letter in enumerate("abc")},
-        "answer": [event.body["answer"] for event in answers],
+        "others": [_format_json(some) if some else None for some in others],
+        "answer": [answer if isinstance(answer, str) else _format_json(answer) for answer in given],
         "seconds": [event.seconds for event in answers],
         "source": [event.body.get("source") for event in answers],
         "undone": [event.seq in snapshot.undone for event in answers],
     }
     types: dict[str, Any] = dict.fromkeys(columns, "string")
     return ExportTable(columns, types | {"seq": "int64", "seconds": "float64", "undone": "bool"})
+
+
+def _format_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def make_labels_table(picture: Picture, ids: Sequence[str], names: Mapping[int, str]) -> ExportTable:

@@ -153,7 +153,7 @@ def _make_identity(event: NewEvent | StoredEvent) -> tuple[Any, ...]:
     body = event.body
     time = body.get("said_at") or getattr(event, "time", None)
     moment = event.key if time is None else _normalise_time(time)
-    return event.person, body["kind"], tuple(body["items"]), body["answer"], moment
+    return event.person, body["kind"], tuple(body["items"]), json.dumps(body["answer"]), moment
 
 
 def _normalise_time(time: str) -> str:

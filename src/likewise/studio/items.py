@@ -1,7 +1,8 @@
 """The items of a project in a file, read by row or id without loading all of them.
 
-The file is written once, when the project is created, and only read afterwards. Any number of threads and
-processes may therefore read it, each through its own connection, and SQLite takes no locks.
+The file is written once and only read afterwards; when items are added, a new file takes its place. Any
+number of threads and processes may therefore read it, each through its own connection, and SQLite takes no
+locks.
 """
 
 from __future__ import annotations
@@ -26,45 +27,89 @@ CREATE TABLE items (
     text TEXT,
     cells TEXT,
     media TEXT,
-    truth TEXT
+    truth TEXT,
+    part TEXT
 )
 """
-_COLUMNS = "number, id, kind, title, text, cells, media, truth"
+_COLUMNS = "number, id, kind, title, text, cells, media, truth, part"
 _AT_ONCE = 500  # SQLite's limit on parameters is at least 999
 MOST_ID = 1000  # characters
 
 
-def write_items(path: Path, items: Iterable[Item]) -> int:
+# The size and time of the file of each item, by which changed files are found; older projects have no table.
+_STAMPS = "CREATE TABLE IF NOT EXISTS stamps (number INTEGER PRIMARY KEY, stamp TEXT NOT NULL)"
+
+
+def write_items(path: Path, items: Iterable[Item], root: Path | None = None) -> int:
     """Write items to a new file and return their number.
 
-    Items must come in the order of their rows, from 0, with unique ids.
+    Items must come in the order of their rows, from 0, with unique ids. `root` is the folder of their media.
     """
-    n = 0
+    return _write(path, items, 0, root, is_new=True)
+
+
+def append_items(
+    path: Path, items: Iterable[Item], n: int, changed: Iterable[Item] = (), root: Path | None = None
+) -> int:
+    """Add items to a copy of a file that has `n` of them, and replace changed ones; return their number."""
+    return _write(path, items, n, root, changed)
+
+
+def _write(
+    path: Path,
+    items: Iterable[Item],
+    n: int,
+    root: Path | None,
+    changed: Iterable[Item] = (),
+    *,
+    is_new: bool = False,
+) -> int:
     encode = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would create an encoder per item
+    stamps: list[tuple[int, str]] = []
+
+    def make_row(item: Item, row: int) -> tuple[Any, ...]:
+        _check(item, row)
+        if root is not None and item.media is not None:
+            stamps.append((item.row, make_stamp(root / item.media)))
+        cells = encode(item.cells) if item.cells else None
+        part = encode(item.part) if item.part else None
+        return item.row, item.id, item.kind, item.title, item.text, cells, item.media, item.truth, part
 
     def iterate_rows() -> Iterator[tuple[Any, ...]]:
         nonlocal n
         for item in items:
-            _check(item, n)
-            cells = encode(item.cells) if item.cells else None
-            yield item.row, item.id, item.kind, item.title, item.text, cells, item.media, item.truth
+            yield make_row(item, n)
             n += 1
 
-    # A failure discards the whole folder, so SQLite need not protect the file.
+    # A failure discards the whole file, so SQLite need not protect it.
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = OFF")
         connection.execute("BEGIN")
-        connection.execute(_TABLE)
+        if is_new:
+            connection.execute(_TABLE)
+        connection.execute(_STAMPS)
+        marks = "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
         try:
             connection.executemany(
-                f"INSERT INTO items ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", iterate_rows()
+                f"REPLACE INTO items ({_COLUMNS}) VALUES {marks}", [make_row(one, one.row) for one in changed]
             )
+            connection.executemany(f"INSERT INTO items ({_COLUMNS}) VALUES {marks}", iterate_rows())
         except sqlite3.IntegrityError as error:
             raise LikewiseError(
                 f"the id of item {n} was used for an earlier item; ids must be unique ({error})."
             ) from error
+        connection.executemany("REPLACE INTO stamps (number, stamp) VALUES (?, ?)", stamps)
         connection.execute("COMMIT")
     return n
+
+
+def make_stamp(path: Path) -> str:
+    """Return the size and time of a file, "" if it cannot be read; they change if its content does."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ""
+    return f"{found.st_size} {found.st_mtime_ns}"
 
 
 def _check(item: Item, row: int) -> None:
@@ -124,12 +169,27 @@ class ItemFile:
         if not path.is_file():
             raise FileFormatError(f"{path} is missing; the project cannot be opened without it.")
         self.n: int = self._select_all("SELECT count(*) FROM items")[0][0]
+        names = [column[1] for column in self._select_all("PRAGMA table_info(items)")]
+        # Earlier projects have no parts of files.
+        self._columns = _COLUMNS if "part" in names else _COLUMNS.replace("part", "NULL")
 
     def __reduce__(self) -> tuple[type[ItemFile], tuple[Path]]:
         return ItemFile, (self.path,)
 
     def __len__(self) -> int:
         return self.n
+
+    def switch_to(self, path: Path) -> None:
+        """Read another file from now on, which has the same items and more."""
+        other = ItemFile(path)
+        self.path, self.n = other.path, other.n
+        self.close()
+
+    def get_stamps(self) -> dict[int, str]:
+        """Return the size and time of the file of each row when it was read; empty in older projects."""
+        if not self._select_all("SELECT 1 FROM sqlite_master WHERE name = 'stamps'"):
+            return {}
+        return dict(self._select_all("SELECT number, stamp FROM stamps"))
 
     def get_ids(self) -> list[str]:
         """Return the id of each row."""
@@ -151,7 +211,7 @@ class ItemFile:
                 raise LikewiseError(f"there is no item {row}; the rows are 0 to {self.n - 1}.")
         found = {
             values[0]: _make_item(values)
-            for values in self._select_in(f"SELECT {_COLUMNS} FROM items WHERE number IN", wanted)
+            for values in self._select_in(f"SELECT {self._columns} FROM items WHERE number IN", wanted)
         }
         return [found[row] for row in wanted]
 
@@ -171,7 +231,7 @@ class ItemFile:
     def __iter__(self) -> Iterator[Item]:
         """Yield all items in the order of their rows, reading them in batches."""
         for start in range(0, self.n, 1000):
-            asked = f"SELECT {_COLUMNS} FROM items WHERE number >= ? AND number < ? ORDER BY number"
+            asked = f"SELECT {self._columns} FROM items WHERE number >= ? AND number < ? ORDER BY number"
             yield from map(_make_item, self._select_all(asked, [start, start + 1000]))
 
     def close(self) -> None:
@@ -200,21 +260,25 @@ class ItemFile:
 
     @contextmanager
     def _borrow_connection(self) -> Iterator[sqlite3.Connection]:
+        path = self.path
         try:
             connection = self._idle.pop()
         except IndexError:
             # Immutable: SQLite takes no locks and does not look for a journal.
-            uri = f"{self.path.as_uri()}?mode=ro&immutable=1"
+            uri = f"{path.as_uri()}?mode=ro&immutable=1"
             connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
         try:
             yield connection
         except BaseException:
             connection.close()
             raise
-        self._idle.append(connection)
+        if path == self.path:
+            self._idle.append(connection)
+        else:
+            connection.close()
 
 
 def _make_item(values: tuple[Any, ...]) -> Item:
-    row, id, kind, title, text, cells, media, truth = values
+    row, id, kind, title, text, cells, media, truth, part = values
     pairs = tuple((column, value) for column, value in json.loads(cells)) if cells else ()
-    return Item(row, id, kind, title, text, pairs, media, truth)
+    return Item(row, id, kind, title, text, pairs, media, truth, tuple(json.loads(part)) if part else ())

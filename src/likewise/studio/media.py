@@ -7,6 +7,7 @@ import io
 import os
 import secrets
 import threading
+import wave
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
@@ -25,9 +26,11 @@ if TYPE_CHECKING:  # the server imports this module and must start before scikit
     from likewise.features import Wave
 
 SIDE = 512  # pixels
-_WIDE, _HIGH, _DEEP = 640, 128, 70.0  # of a spectrogram: pixels, and dynamic range in decibels
+_HIGH, _DEEP = 128, 70.0  # of a spectrogram: pixels, and dynamic range in decibels
+_PER_SECOND, _LEAST_WIDE, _MOST_WIDE = 80, 240, 1280  # pixels of a spectrogram
+_RATE = 16_000  # samples per second, so pitches up to 8 kHz are shown
 _LONGEST = 600.0  # maximum number of seconds in a spectrogram
-_LOOK = 1  # increased when rendering changes, which invalidates cached pictures
+_LOOK = 2  # increased when rendering changes, which invalidates cached pictures
 _decoding = threading.BoundedSemaphore(2)  # decoding a large picture takes 250 MB
 
 
@@ -86,7 +89,19 @@ class Media(AbstractContextManager["Media"]):
 
 
 def open_media(project: Project, item: Item) -> Media:
-    """Open the picture or sound of an item, or raise MediaError."""
+    """Open the picture or sound of an item, or the part of it that is the item; or raise MediaError."""
+    media = _open_file(project, item)
+    if not item.part:
+        return media
+    with media:
+        if item.kind == "image":
+            return _get_cached(project, "crop", item, media, lambda: _make_small(media, None, item))
+        with _decoding:
+            data = _cut_window(media, item)
+        return Media("audio/wav", len(data), _compute_digest(media.etag, item.part), io.BytesIO(data))
+
+
+def _open_file(project: Project, item: Item) -> Media:
     if item.media is None or item.kind not in ("image", "sound"):
         raise MediaError("this item has no picture and no sound.", "none")
     name = _get_file_name(item)
@@ -153,25 +168,27 @@ def _compute_digest(*parts: object) -> str:
 
 def make_thumbnail(project: Project, item: Item, *, side: int = SIDE) -> Media:
     """Return a cached picture of at most `side` pixels either way, rotated upright."""
-    with open_media(project, item) as media:
+    with _open_file(project, item) as media:
         if not media.content_type.startswith("image/"):
             raise MediaError("this item is a sound; it has a spectrogram instead.", "none")
-        return _get_cached(
-            project, f"thumb {side}", media, lambda: _make_small(media, side, _get_file_name(item))
-        )
+        return _get_cached(project, f"thumb {side}", item, media, lambda: _make_small(media, side, item))
 
 
 def make_spectrogram(project: Project, item: Item) -> Media:
-    """Return a cached spectrogram: time to the right, pitch upwards, bright for loud."""
-    with open_media(project, item) as media:
+    """Return a cached spectrogram: time to the right, pitch upwards, bright for loud.
+
+    Its width is 80 pixels per second, but at least 240 and at most 1,280 pixels. Its height is 128 bands from
+    50 Hz to 8 kHz on the mel scale.
+    """
+    with _open_file(project, item) as media:
         if not media.content_type.startswith("audio/"):
             raise MediaError("this item is a picture; it has no spectrogram.", "none")
-        return _get_cached(project, "sound", media, lambda: _draw_spectrogram(media, _get_file_name(item)))
+        return _get_cached(project, "sound", item, media, lambda: _draw_spectrogram(media, item))
 
 
-def _get_cached(project: Project, what: str, media: Media, make: Callable[[], bytes]) -> Media:
+def _get_cached(project: Project, what: str, item: Item, media: Media, make: Callable[[], bytes]) -> Media:
     """Return a picture from the cache, or make it and cache it if the cache is writable."""
-    name = _compute_digest(_LOOK, what, media.etag)
+    name = _compute_digest(_LOOK, what, media.etag, *item.part)
     place = project.folder / "cache" / "pictures" / name[:2] / name
     data = b""
     with suppress(OSError):
@@ -193,15 +210,16 @@ def _get_cached(project: Project, what: str, media: Media, make: Callable[[], by
     return Media(kind, len(data), name, io.BytesIO(data))
 
 
-def _make_small(media: Media, side: int, name: str) -> bytes:
+def _make_small(media: Media, side: int | None, item: Item) -> bytes:
+    """Return a picture, or the part of it that is the item, reduced to `side` if that is given."""
     from PIL import features
 
     from likewise.features import read_picture
 
     try:
-        image = read_picture(media.file, side=side)
+        image = read_picture(media.file, side=side, box=item.part)
     except PictureError as error:
-        raise MediaError(f"the file {name!r} cannot be shown: {error}", "broken") from error
+        raise MediaError(f"the file {_get_file_name(item)!r} cannot be shown: {error}", "broken") from error
     out = io.BytesIO()
     if not features.check("webp"):
         image.save(out, "JPEG", quality=85)
@@ -212,15 +230,31 @@ def _make_small(media: Media, side: int, name: str) -> bytes:
     return out.getvalue()
 
 
-def _draw_spectrogram(media: Media, name: str) -> bytes:
-    from PIL import Image
-
+def _read_sound(media: Media, item: Item, rate: int | None) -> Wave:
     from likewise.features import read_wave
 
     try:
-        sound = read_wave(media.file, most_seconds=_LONGEST)
+        return read_wave(media.file, most_seconds=_LONGEST, rate=rate, part=item.part)
     except SoundError as error:
-        raise MediaError(f"the file {name!r} cannot be shown: {error}", "broken") from error
+        raise MediaError(f"the file {_get_file_name(item)!r} cannot be shown: {error}", "broken") from error
+
+
+def _cut_window(media: Media, item: Item) -> bytes:
+    """Return the part of a sound that is the item as a WAV file of one channel."""
+    sound = _read_sound(media, item, None)
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(sound.rate)
+        file.writeframes((np.clip(sound.samples, -1.0, 1.0) * 32767.0).astype("<i2").tobytes())
+    return out.getvalue()
+
+
+def _draw_spectrogram(media: Media, item: Item) -> bytes:
+    from PIL import Image
+
+    sound = _read_sound(media, item, _RATE)
     image = Image.fromarray(_compute_pixels(sound))
     image.putpalette(_make_palette().tobytes())
     out = io.BytesIO()
@@ -232,11 +266,12 @@ def _compute_pixels(sound: Wave) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Return the brightness by pitch (highest first) and time."""
     from likewise.features import log_mel
 
+    wide = min(max(round(_PER_SECOND * sound.seconds), _LEAST_WIDE), _MOST_WIDE)
     bands = log_mel(sound, n_bands=_HIGH)
-    if len(bands) > _WIDE:  # several windows per pixel: the loudest, which keeps short clicks visible
-        bands = np.maximum.reduceat(bands, np.arange(_WIDE) * len(bands) // _WIDE, axis=0)
+    if len(bands) > wide:  # several windows per pixel: the loudest, which keeps short clicks visible
+        bands = np.maximum.reduceat(bands, np.arange(wide) * len(bands) // wide, axis=0)
     else:
-        bands = log_mel(sound, n_bands=_HIGH, n_frames=_WIDE)
+        bands = log_mel(sound, n_bands=_HIGH, n_frames=wide)
     decibels = bands * (10.0 / np.log(10.0))
     top = max(float(decibels.max()), _DEEP - 80.0)  # silence is at -80 and stays dark
     shown = np.clip((decibels - (top - _DEEP)) / _DEEP, 0.0, 1.0)

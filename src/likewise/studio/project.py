@@ -6,11 +6,16 @@
       project.json     the settings, and a fingerprint of the data
       features.npy     one row of numbers per item
       items.sqlite     what is shown of each item
+      recipe.npz       how the features of more items are computed
       studio.sqlite    answers and people (created by the store; absent if another database is used)
       secret           the secret of this project, readable by its owner only
       cache/           what can be recreated: thumbnails, the map
       backups/         copies of the answers, made before each migration
       lock             held by the server while it runs
+
+When items are added, new files such as features-1f3c.npy and items-1f3c.sqlite take the place of the two
+above; project.json names them. It is replaced last and at once, so a killed process leaves the project as it
+was or as it will be.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, get_args
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -37,14 +43,17 @@ from likewise._locks import describe_holder, find_holder, hold_lock
 from likewise._optional import require
 from likewise.exceptions import FileFormatError, LikewiseError, LockedError
 from likewise.studio.data_files import compute_fingerprint, describe_change
-from likewise.studio.items import ItemFile, write_items
-from likewise.studio.records import AskKind, Described, Item, ItemKind, Settings
+from likewise.studio.items import ItemFile, append_items, make_stamp, write_items
+from likewise.studio.records import Addition, AskKind, Described, Item, ItemKind, Settings
 
-FORMAT, VERSION = "likewise project", 1
+# Version 2 has items that were added later. A file says the lowest version that can read it.
+FORMAT, VERSION, _WITHOUT_ADDED = "likewise project", 2, 1
 SUFFIX, FILE = ".likewise", "project.json"
 _MARKED = 256  # number of items, evenly spaced, from which `mark` is computed
-_GROUPS = "groups.npy"
+_GROUPS = "groups.npz"
 _FEATURES, _ITEMS, _SECRET, _LOCK = "features.npy", "items.sqlite", "secret", "lock"
+_RECIPE, _ADDING = "recipe.npz", "adding"
+_KEYS = 100  # of the last additions
 
 
 def get_default_folder(source: Path) -> Path:
@@ -82,6 +91,7 @@ class Project:
     source: Path
     database: str | None = None
     _entry: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # of the data, as stored
+    _added: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # if items were added
 
     # ------------------------------------------------------------------ create and open
 
@@ -97,10 +107,12 @@ class Project:
         source: str | os.PathLike[str],
         database: str | None = None,
         options: Mapping[str, Any] | None = None,
+        recipe: Mapping[str, Any] | None = None,
     ) -> Project:
         """Create a project, completely or not at all: under a temporary name, renamed at the end.
 
         `options` record how the data were read; they are stored unchanged and are available on reopening.
+        `recipe` is that of the features; without it, items can be added only with their features.
         """
         target, data = Path(folder).absolute(), Path(source).absolute()
         if target.exists() or target.is_symlink():
@@ -112,7 +124,8 @@ class Project:
             raise LikewiseError(_make_creation_error(target, error)) from error
         try:
             entry = _make_source_entry(data, target) | ({"options": dict(options)} if options else {})
-            _fill(part, rows, items, settings, described, entry)
+            root = data if data.is_dir() else data.parent
+            _fill(part, rows, items, settings, described, entry, recipe, root)
             part.rename(target)
             _to_disk(target.parent)
         except (OSError, sqlite3.OperationalError) as error:
@@ -125,9 +138,9 @@ class Project:
     def open(cls, folder: str | os.PathLike[str], *, database: str | None = None) -> Project:
         """Open an existing project, or raise an error that describes the problem."""
         place = Path(folder).absolute()
-        settings, described, entry = _read_project_file(place)
+        settings, described, entry, added = _read_project_file(place)
         data = Path(os.path.normpath(place / entry["path"]))
-        project = cls(place, settings, described, data, database, entry)
+        project = cls(place, settings, described, data, database, entry, added)
         n = len(project.load_features())
         if not n == project.items.n == project.described.n_items:
             raise FileFormatError(
@@ -144,7 +157,7 @@ class Project:
 
     def load_features(self) -> npt.NDArray[np.floating[Any]]:
         """Return the features, memory-mapped."""
-        path = self.folder / _FEATURES
+        path = self.folder / self._added.get("features", _FEATURES)
         try:
             X: npt.NDArray[np.floating[Any]] = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
@@ -157,7 +170,7 @@ class Project:
     @cached_property
     def items(self) -> ItemFile:
         """The items, by row and by id."""
-        return ItemFile(self.folder / _ITEMS)
+        return ItemFile(self.folder / self._added.get("items", _ITEMS))
 
     @property
     def media_root(self) -> Path:
@@ -208,37 +221,197 @@ class Project:
 
     def with_settings(self, settings: Settings) -> Project:
         """Store other settings, and return the project with them."""
-        replace_file(
-            self.folder / FILE,
-            lambda part: _write_project_file(part, settings, self.described, self._entry),
-        )
+        self._replace_parts(settings=dataclasses.asdict(settings))
         return dataclasses.replace(self, settings=settings)
+
+    def _replace_parts(self, **parts: Any) -> None:
+        """Replace parts of project.json; the others stay as they are in the file."""
+        content = _read_json(self.folder) | parts
+        content["version"] = VERSION if content.get("added") else _WITHOUT_ADDED
+        replace_file(self.folder / FILE, lambda part: _write_json(part, content))
+        _to_disk(self.folder)
+
+    @property
+    def addition(self) -> Addition | None:
+        """What the project had when items were added last; None if none were."""
+        if not self._added:
+            return None
+        labels = None
+        if self._added["groups"] is not None:
+            path = self.folder / self._added["groups"]
+            try:
+                labels = np.load(path, allow_pickle=False)
+            except (OSError, ValueError) as error:
+                raise FileFormatError(
+                    f"{path} cannot be read: {error}. Restore a copy of the project."
+                ) from error
+        return Addition(
+            tuple(self._added["sizes"]), self._added["seq"], labels, tuple(self._added["changed"])
+        )
+
+    def has_addition(self, key: str) -> bool:
+        """Return True if this is the key of one of the last additions."""
+        return key in self._added.get("keys", ())
+
+    @property
+    def uploaded_rows(self) -> list[tuple[int, int]]:
+        """The first row and the end of each part of the items that are not from the source."""
+        return [(start, end) for start, end in self._added.get("uploaded", ())]
+
+    def read_recipe(self) -> dict[str, Any]:
+        """Return how the features of more items are computed."""
+        from likewise.features import read_recipe
+
+        if not (self.folder / _RECIPE).is_file():
+            raise LikewiseError(
+                f"{self.folder} has no {_RECIPE}, so it was created by an older likewise. To add items, "
+                "export its answers, create it again, and import them."
+            )
+        return read_recipe(self.folder / _RECIPE)
+
+    @contextmanager
+    def lock_items(self) -> Iterator[None]:
+        """Allow one process to add items at a time."""
+        try:
+            with hold_lock(self.folder / _ADDING):
+                yield
+        except LockedError as error:
+            raise LikewiseError(
+                f"items are being added to {self.folder} ({describe_holder(error.holder)}). Try again when "
+                "that has ended."
+            ) from error
+
+    def add_items(
+        self,
+        X: npt.ArrayLike,
+        items: Iterable[Item],
+        *,
+        changed: Mapping[int, npt.ArrayLike] | None = None,
+        changed_items: Iterable[Item] = (),
+        uploaded: bool = False,
+        key: str | None = None,
+    ) -> Project:
+        """Add items, or replace the content of some, completely or not at all; return the project with them.
+
+        Hold :meth:`lock_items` meanwhile. Rows of older items stay. The groups of the last picture are kept
+        with the addition: they stay until an answer moves them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            The features of the new items.
+        items : iterable of Item
+            The new items, whose rows follow those of the others.
+        changed : mapping of int to array-like, optional
+            The features of older items whose content changed, by row.
+        changed_items : iterable of Item
+            These items.
+        uploaded : bool, default=False
+            Whether the items are not in the source.
+        key : str, optional
+            Identifies the addition; see :meth:`has_addition`.
+        """
+        now = Project.open(self.folder, database=self.database)  # another process may have added some
+        old = now.load_features()
+        moved = dict(changed or {})
+        new = np.asarray(X, dtype=old.dtype).reshape(-1, old.shape[1])
+        rows = np.concatenate([old, _check_features(new) if len(new) else new])
+        if moved:
+            rows[list(moved)] = _check_features(np.stack([np.asarray(row) for row in moved.values()]))
+        n, token = now.items.n, secrets.token_hex(4)
+        names = {"features": f"features-{token}.npy", "items": f"items-{token}.sqlite", "groups": None}
+        kept = now.get_kept_groups()
+        try:
+            np.save(self.folder / str(names["features"]), rows, allow_pickle=False)
+            shutil.copyfile(now.items.path, self.folder / str(names["items"]))
+            total = append_items(self.folder / str(names["items"]), items, n, changed_items, now.media_root)
+            if total != len(rows):
+                raise LikewiseError(f"there are {total - n} new items and {len(new)} rows of features.")
+            if kept is not None:
+                names["groups"] = f"groups-{token}.npy"
+                np.save(self.folder / str(names["groups"]), kept[0], allow_pickle=False)
+            for name in names.values():
+                if name is not None:
+                    _to_disk(self.folder / name)
+            was = now._added
+            added = {
+                **names,
+                "sizes": [*was.get("sizes", ()), n],
+                "seq": 0 if kept is None else kept[1],
+                "changed": sorted(moved),
+                "uploaded": [*was.get("uploaded", ()), *([[n, total]] if uploaded else ())],
+                "mark": now.mark(),
+                "keys": [*was.get("keys", ()), *([key] if key is not None else ())][-_KEYS:],
+            }
+            described = dataclasses.replace(now.described, n_items=total)
+            entry = now._entry if uploaded else {**now._entry, "was": compute_fingerprint(now.source)}
+            now._replace_parts(added=added, described=dataclasses.asdict(described), source=entry)
+        except BaseException as error:
+            for name in names.values():
+                if name is not None:
+                    (self.folder / name).unlink(missing_ok=True)
+            if not isinstance(error, OSError | sqlite3.Error):
+                raise
+            raise LikewiseError(f"the items cannot be added to {self.folder}: {error}.") from error
+        _remove_old_files(self.folder, {*names.values(), *now._list_files()})
+        return Project.open(self.folder, database=self.database)
+
+    def keep_fingerprint(self) -> None:
+        """Store a fingerprint of the data as they are, after a comparison that found nothing to add."""
+        self._entry["was"] = compute_fingerprint(self.source)
+        self._replace_parts(source=self._entry)
+
+    def _list_files(self) -> list[str]:
+        """Return the files of features, items and groups, which an addition replaces."""
+        named = [self._added.get(name) for name in ("features", "items", "groups")]
+        return [name for name in named if name is not None] or [_FEATURES, _ITEMS]
+
+    def refresh(self) -> bool:
+        """Use the items that another process, or another object, has added; return True if there are any."""
+        stamp = make_stamp(self.folder / FILE)
+        if stamp == self.__dict__.get("_stamp"):
+            return False
+        now = Project.open(self.folder, database=self.database)
+        object.__setattr__(self, "_stamp", stamp)
+        if now._added == self._added:
+            return False
+        items = self.items
+        for name in ("described", "_entry", "_added"):
+            object.__setattr__(self, name, getattr(now, name))
+        items.switch_to(now.items.path)
+        return True
 
     def describe_changed_source(self) -> str | None:
         """Return a sentence that describes how the data have changed, or None if they have not."""
         return describe_change(self.source, self._entry.get("was", {}))
 
-    def keep_groups(self, labels: npt.NDArray[Any]) -> None:
-        """Store the group of each item, so that groups keep their numbers; ignore a full disk."""
-        part = self.cache / f".groups.{secrets.token_hex(4)}.npy"
+    def keep_groups(self, labels: npt.NDArray[Any], seq: int = 0) -> None:
+        """Store the group of each item, so that groups keep their numbers; ignore a full disk.
+
+        `seq` is the last event that they include.
+        """
+        part = self.cache / f".groups.{secrets.token_hex(4)}.npz"
         with suppress(OSError):
-            np.save(part, labels, allow_pickle=False)
+            np.savez(part, labels=labels, seq=seq)
             os.replace(part, self.cache / _GROUPS)
 
-    def get_kept_groups(self) -> npt.NDArray[np.int32] | None:
-        """Return the stored groups, or None."""
+    def get_kept_groups(self) -> tuple[npt.NDArray[np.int32], int] | None:
+        """Return the stored groups and the last event that they include, or None."""
         try:
-            labels = np.load(self.folder / "cache" / _GROUPS, allow_pickle=False)
-        except (OSError, ValueError):
+            with np.load(self.folder / "cache" / _GROUPS, allow_pickle=False) as found:
+                labels, seq = found["labels"], int(found["seq"])
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             return None
         fits = labels.shape == (self.described.n_items,) and labels.dtype == np.int32 and labels.min() >= 0
-        return labels if fits else None
+        return (labels, seq) if fits else None
 
     def mark(self) -> str:
-        """Return a mark of these items, derived from some of them, that differs between projects."""
+        """Return a mark of the first items, derived from some of them, that differs between projects."""
+        if "mark" in self._added:
+            return str(self._added["mark"])
         n = self.items.n
         some = self.items.get_items(sorted({int(row) for row in np.linspace(0, n - 1, min(n, _MARKED))}))
-        shown = [(item.id, item.title, item.text, item.cells, item.media) for item in some]
+        shown = [(item.id, item.title, item.text, item.cells, item.media, *item.part) for item in some]
         content = json.dumps([self.described.kind, n, shown], ensure_ascii=True)
         return hashlib.sha256(content.encode()).hexdigest()[:32]
 
@@ -280,16 +453,20 @@ def _write_project_file(
 ) -> None:
     content = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": _WITHOUT_ADDED,
         "settings": dataclasses.asdict(settings),
         "source": source,
         "described": dataclasses.asdict(described),
     }
+    _write_json(path, content)
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def _read_project_file(place: Path) -> tuple[Settings, Described, dict[str, Any]]:
-    """Return the settings, the description of the items and the entry for the data of a project."""
+def _read_project_file(place: Path) -> tuple[Settings, Described, dict[str, Any], dict[str, Any]]:
+    """Return the settings, the description of the items and the entries for the data and for added items."""
     path = place / FILE
     content = _read_json(place)
     parts: dict[str, Any] = {name: content.get(name) for name in ("source", "settings", "described")}
@@ -318,7 +495,16 @@ def _read_project_file(place: Path) -> tuple[Settings, Described, dict[str, Any]
         raise FileFormatError(f"{path}: the description cannot be read: {error}.") from error
     if described.kind not in get_args(ItemKind):
         raise FileFormatError(f"{path}: unknown kind of item {described.kind!r}.")
-    return settings, described, parts["source"]
+    added = content.get("added", {})
+    try:
+        for name in (added["features"], added["items"], added["groups"] or "-") if added else ():
+            if Path(name).name != name:
+                raise ValueError(f"{name!r} is not in the folder of the project")
+        if added and not (added["sizes"] and isinstance(added["seq"], int) and "changed" in added):
+            raise ValueError("it is incomplete")
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{path}: 'added' cannot be read: {error}.") from error
+    return settings, described, parts["source"], added
 
 
 def _read_json(place: Path) -> dict[str, Any]:
@@ -379,9 +565,16 @@ def _fill(
     settings: Settings,
     described: Described,
     source: dict[str, Any],
+    recipe: Mapping[str, Any] | None,
+    root: Path,
 ) -> None:
     np.save(part / _FEATURES, X, allow_pickle=False)
-    n = write_items(part / _ITEMS, items)
+    if recipe:
+        from likewise.features import write_recipe
+
+        write_recipe(part / _RECIPE, recipe)
+        _to_disk(part / _RECIPE)
+    n = write_items(part / _ITEMS, items, root)
     if not n == len(X) == described.n_items:
         raise LikewiseError(
             f"there are {n} items, {len(X)} rows of features and {described.n_items} items described; these "
@@ -394,6 +587,18 @@ def _fill(
     for name in (_FEATURES, _ITEMS, FILE, _SECRET):
         _to_disk(part / name)
     _to_disk(part)
+
+
+def _remove_old_files(folder: Path, keep: set[str | None]) -> None:
+    """Remove files of earlier additions, and those that a killed process left behind.
+
+    The files of the addition before stay, because a running studio may still open them.
+    """
+    for pattern in ("features*.npy", "items*.sqlite", "groups*.npy"):
+        for path in folder.glob(pattern):
+            if path.name not in keep:
+                with suppress(OSError):
+                    path.unlink()
 
 
 def _write_secret(path: Path) -> None:

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from likewise._event_log import list_relations
 from likewise._reasons import Reason
 
 Role = Literal["owner", "annotator"]
 EventKind = Literal["answer", "skip", "undo", "name", "survey", "stage", "confirm", "again"]
 _NO_REASON = Reason()
 ItemKind = Literal["image", "sound", "text", "row"]
-AskKind = Literal["pairs", "triplets", "both"]
+AskKind = Literal["default", "pairs", "triplets", "both", "groups"]
+AskedKind = Literal["pair", "triplet", "placement", "members", "groups", "label"]
 QuestionKey = tuple[str, tuple[str, ...]]
+
+
+def make_question_key(kind: str, items: Sequence[str]) -> QuestionKey:
+    """Return what identifies a question regardless of the order of its items.
+
+    The item to place, or the reference of members, stays first; see :class:`likewise.active.Question`.
+    """
+    if kind in ("placement", "members"):
+        return kind, (items[0], *sorted(items[1:]))
+    return kind, tuple(sorted(items))
 
 
 # ---------------------------------------------------------------------- people and events
@@ -51,12 +63,13 @@ class NewEvent:
         Response time.
     body : mapping
         The rest, as JSON; items are referred to by id, never by row number. For an answer or a skip:
-        ``kind`` ("pair" or "triplet"), ``items`` (list of ids), ``answer`` (a word; not for a skip),
-        ``source``, and, if available, ``score``, ``why`` (a sentence) and ``reason`` (its template and
-        items). For an undo: ``of`` (the seq of the event). For a confirm (an answer is right) and an again
-        (ask its question once more): ``of`` (the seq of the answer). For a name: ``item`` (an id, which
-        identifies the group after a refit) and ``name``. For a survey: the answers to the questionnaire.
-        For a stage: ``to``, the stage of a study that was entered.
+        ``kind`` (as in :class:`QueuedQuestion`), ``items`` (list of ids), ``answer`` (not for a skip: a word,
+        or {"groups": ids}, {"unlike": ids} or {"name": text}), ``source``, and, if available, ``score``,
+        ``why`` (a sentence), ``reason`` (its template and items), and ``examples`` and ``names`` of the
+        groups that were shown. For an undo: ``of`` (the seq of the event). For a confirm (an answer is right)
+        and an again (ask its question once more): ``of`` (the seq of the answer). For a name: ``item`` (an
+        id, which identifies the group after a refit) and ``name``. For a survey: the answers to the
+        questionnaire. For a stage: ``to``, the stage of a study that was entered.
     """
 
     key: str
@@ -88,7 +101,12 @@ class StoredEvent:
     @property
     def question_key(self) -> QuestionKey:
         """Identifies the question that was answered or skipped, regardless of the order of its items."""
-        return self.body["kind"], tuple(sorted(self.body["items"]))
+        return make_question_key(self.body["kind"], self.body["items"])
+
+    @property
+    def relations(self) -> list[tuple[str, str, bool]]:
+        """The pairs of items that an answer relates; see :func:`likewise._event_log.list_relations`."""
+        return list_relations(self.body["kind"], self.body["items"], self.body["answer"])
 
 
 @dataclass(frozen=True)
@@ -99,26 +117,42 @@ class QueuedQuestion:
     ----------
     id : str
         A random id; answers refer to it.
-    kind : {"pair", "triplet"}
-        The kind of question.
+    kind : {"pair", "triplet", "placement", "members", "groups", "label"}
+        The kind of question; see :class:`likewise.active.Question`.
     items : tuple of str
-        The ids of the items, in the order in which they are shown.
+        The ids of the items, in the order in which they are shown. A group is represented by a reference
+        item: a placement has the item, then the references; members have the reference, then the items.
     score : float or None
         The score given by the strategy.
     reason : Reason
         Why the question was chosen, in terms of item ids.
+    examples : tuple of tuple of str
+        The ids of typical items of each group in the question.
+    names : tuple of (str or None)
+        The name of each group in the question; for a label question the names in use.
     """
 
     id: str
-    kind: Literal["pair", "triplet"]
+    kind: AskedKind
     items: tuple[str, ...]
     score: float | None = None
     reason: Reason = _NO_REASON
+    examples: tuple[tuple[str, ...], ...] = ()
+    names: tuple[str | None, ...] = ()
 
     @property
     def key(self) -> QuestionKey:
         """Identifies the question regardless of the order of its items."""
-        return self.kind, tuple(sorted(self.items))
+        return make_question_key(self.kind, self.items)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The reference items of the groups in the question; for a label question its item."""
+        if self.kind == "placement":
+            return self.items[1:]
+        if self.kind == "members":
+            return self.items[:1]
+        return self.items if self.kind in ("groups", "label") else ()
 
 
 # ---------------------------------------------------------------------- a project
@@ -129,7 +163,7 @@ class Settings:
     """The settings of a project, stored in its ``project.json``."""
 
     title: str
-    ask: AskKind = "pairs"
+    ask: AskKind = "default"
     n_clusters: int | None = None
     discover: bool = False
     overlap: int = 1
@@ -162,6 +196,9 @@ class Item:
         Path of an "image" or "sound" file, relative to the folder of the data.
     truth : str or None
         The true class, if known. Never shown to annotators.
+    part : tuple of float
+        The part of the file that is the item: start and stop of a "sound" in seconds, or left, top, width and
+        height of an "image" in pixels; empty for the whole file.
     """
 
     row: int
@@ -172,6 +209,29 @@ class Item:
     cells: tuple[tuple[str, str], ...] = ()
     media: str | None = None
     truth: str | None = None
+    part: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Addition:
+    """What a project had when items were added to it last.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        The number of items before each addition, the first one first.
+    seq : int
+        The last event that the groups of that moment include.
+    labels : ndarray of int or None
+        The group of each item then; None if there were no groups yet.
+    changed : tuple of int
+        The rows of older items whose content changed with the addition.
+    """
+
+    sizes: tuple[int, ...]
+    seq: int
+    labels: npt.NDArray[np.int32] | None
+    changed: tuple[int, ...] = ()
 
 
 # ---------------------------------------------------------------------- derived state
@@ -235,6 +295,7 @@ class Picture:
     links: npt.NDArray[np.int32]  # (m, 3): two rows, then 1 for SAME or 0 for DIFFERENT
     seconds: float  # duration of the fit
     suspects: tuple[SuspectAnswer, ...] = ()  # most suspicious first
+    unplaced: tuple[int, ...] = ()  # rows of the last addition that fit nowhere
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,12 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BODY = 64 * 1024
+_JSON = b"application/json"
+# Paths with other limits: the largest body, and its type.
+_LARGER = {
+    "/api/items": (4 * 1024**2, _JSON),
+    "/api/uploads": (64 * 1024**2, b"application/octet-stream"),
+}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; font-src 'self'; "
     "img-src 'self' blob: data:; media-src 'self' blob:; base-uri 'self'; form-action 'self'; "
@@ -67,15 +73,16 @@ class Guard:
         headers: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name, value)
-        refused = self._find_refusal(scope, headers)
-        if refused is not None:
-            await _answer(send, *refused)
-            return
         path = scope["path"]
         if self.base and (path == self.base or path.startswith(self.base + "/")):
             # Some proxies remove the base path, others leave it.
             scope = {**scope, "path": path[len(self.base) :] or "/"}
             scope["raw_path"] = scope["path"].encode()
+        most, kind = _LARGER.get(scope["path"], (MOST_BODY, _JSON))
+        refused = self._find_refusal(scope, headers, most, kind)
+        if refused is not None:
+            await _answer(send, *refused)
+            return
         taken = 0
         started = too_large = False
 
@@ -84,7 +91,7 @@ class Guard:
             message = await receive()
             if message["type"] == "http.request":
                 taken += len(message.get("body", b""))
-                if taken > MOST_BODY:
+                if taken > most:
                     too_large = True
                     raise RequestTooLargeError
             return message
@@ -107,9 +114,11 @@ class Guard:
         with suppress(RequestTooLargeError):
             await self.app(scope, receive_counted, send_with_headers)
         if too_large and not started:
-            await _answer(send, 413, "too_large", f"A request may have at most {MOST_BODY} bytes.")
+            await _answer(send, 413, "too_large", f"A request may have at most {most} bytes here.")
 
-    def _find_refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, str, str] | None:
+    def _find_refusal(
+        self, scope: Scope, headers: dict[bytes, bytes], most: int, expected: bytes
+    ) -> tuple[int, str, str] | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         hosts = self.hosts | _get_own_address(scope)
         if host not in hosts:
@@ -122,15 +131,16 @@ class Guard:
         if scope["method"] in _SAFE:
             return None
         length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or len(length) > 10 or int(length) > MOST_BODY:
-            return 413, "too_large", f"A request may have at most {MOST_BODY} bytes."
+        if not length.isdigit() or len(length) > 10 or int(length) > most:
+            return 413, "too_large", f"A request may have at most {most} bytes here."
         origin = headers.get(b"origin")
         is_foreign = origin is not None and _place(origin) not in hosts
         if is_foreign or headers.get(b"sec-fetch-site", b"none") not in (b"same-origin", b"none"):
             return 403, "wrong_origin", "The request came from another site; nothing was done."
         kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
-        if kind != b"application/json":
-            return 415, "wrong_type", "Send JSON, with Content-Type: application/json."
+        if kind != expected:
+            what = "JSON" if expected == _JSON else "the file"
+            return 415, "wrong_type", f"Send {what}, with Content-Type: {expected.decode()}."
         if headers.get(b"x-likewise") != b"1":
             return (
                 403,

@@ -27,6 +27,8 @@ OWNERS = {
     ("POST", "/api/people/{person}/active"),
     ("GET", "/api/export"),
     ("GET", "/api/report"),
+    ("POST", "/api/items"),
+    ("POST", "/api/uploads"),
 }
 
 
@@ -47,6 +49,9 @@ def call(client, method, path, person=1):
     """Call a route with placeholder parameters."""
     path = re.sub(r"\{person[^}]*\}", str(person), path)
     path = re.sub(r"\{[^}]*\}", "0", path)
+    if path == "/api/uploads":
+        headers = {"Content-Type": "application/octet-stream"}
+        return client.request(method, path, params={"name": "a.png"}, content=b"x", headers=headers)
     return client.request(method, path, json={} if method != "GET" else None)
 
 

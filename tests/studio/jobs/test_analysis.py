@@ -193,13 +193,12 @@ def test_the_budget_ends_it():
     assert not made.compute_progress().worth_asking
 
 
-def test_the_studio_asks_and_reads_only_what_it_has_pages_for():
-    for strategy in (None, "default"):  # whatever kinds the default strategy of an interview may ask
-        assert analysis(strategy=strategy)._get_interview().strategy.name == "regions"
-    body = {"kind": "placement", "items": ids(3), "answer": "NEW", "source": "question"}
+@pytest.mark.parametrize(("answer", "links"), [("NEW", [0, 0]), ({"groups": ["i2"]}, [0, 1])])
+def test_a_placement_links_its_item_to_every_group_shown(answer, links):
+    body = {"kind": "placement", "items": ids(3), "answer": answer, "source": "question"}
     made = analysis([StoredEvent(1, "k1", "answer", 1, "2026-03-09T12:00:00+00:00", body)])
-    assert made.ignored == {1: "Event 1 is ignored: the studio has no page for 'placement' questions."}
-    assert len(made.make_picture().links) == 0
+    assert not made.ignored
+    assert made.make_picture().links.tolist() == [[0, 1, links[0]], [0, 2, links[1]]]
 
 
 def test_unreadable_events_are_ignored_with_a_reason():
@@ -229,7 +228,7 @@ def test_one_item():
 @pytest.mark.parametrize("k", [None, 1, 2, 9])
 def test_two_items(k):
     made = analysis(rows=np.array([[0.0], [1.0]]), n_clusters=k)
-    assert list_asked(made) == [("pair", (0, 1))]
+    assert list_asked(made) == [("placement" if k is None else "pair", (0, 1))]
     log = Log()
     log.answer((0, 1), "SAME")
     made.tell(log.events)

@@ -28,10 +28,10 @@ class Inside:
     """Does the work of the worker process in the calling thread."""
 
     def __init__(self, project, hear):
-        self.analysis = ProjectAnalysis(
-            project.load_features(), project.items.get_ids(), project.settings, items=project.items
-        )
+        self.project = project
+        self.analysis = ProjectAnalysis.from_project(project)
         self.hear = hear
+        self.told = []
         self.first = True
         self.progress_is_due = False
         self.paused = threading.Event()
@@ -43,10 +43,17 @@ class Inside:
     def stop(self):
         pass
 
+    def restart(self):
+        """Open the project again, and process all events again with the next message."""
+        self.analysis = ProjectAnalysis.from_project(type(self.project).open(self.project.folder))
+        self.analysis.tell(self.told)
+        self.first = True
+
     def tell(self, message):
         if self.paused.is_set():
             raise RuntimeError("the worker is away")
         self.tells += 1
+        self.told.extend(message.events)
         changed = self.analysis.tell(message.events)
         if message.wanted:
             self.hear(self.analysis.choose_questions(message.wanted, message.pending))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
 from typing import Any
 
 from likewise._reasons import Reason
-from likewise.active import Answer, Key, Question, Reply
+from likewise.active import Answer, AnswerValue, InGroup, Key, Named, Question, Reply, Unlike
 from likewise.exceptions import LikewiseError
 from likewise.oracles import Annotators
 from likewise.studio._stored_events import StoredEventLog
@@ -115,7 +115,7 @@ class Ledger:
         if event.kind == "skip":
             self._skips[event.seq] = question
             return
-        answer = question.check_answer(event.body["answer"])
+        answer = self._read_answer(event.body["answer"])
         reply = Reply(question, answer, str(event.person), event.time or None, event.seconds)
         source = event.body.get("source")
         self._voices[event.seq] = Voice(
@@ -123,10 +123,18 @@ class Ledger:
         )
 
     def _make_question(self, body: Mapping[str, Any]) -> Question:
-        if body["kind"] in ("placement", "members", "groups", "label"):
-            raise ValueError(f"the studio has no page for {body['kind']!r} questions")
         rows = tuple(self.row_of[item] for item in body["items"])
         return Question(body["kind"], rows, body.get("score"), self._read_reason(body))
+
+    def _read_answer(self, answer: Any) -> Any:
+        """Return a stored answer in terms of rows; :class:`~likewise.active.Reply` checks it."""
+        if not isinstance(answer, Mapping):
+            return answer
+        if "name" in answer:
+            return Named(answer["name"])
+        if "groups" in answer:
+            return InGroup(self.row_of[item] for item in answer["groups"])
+        return Unlike(self.row_of[item] for item in answer["unlike"])
 
     def _read_reason(self, body: Mapping[str, Any]) -> Reason:
         """Return why a question was asked; events of older projects have only a sentence."""
@@ -143,6 +151,13 @@ class Ledger:
             skips = tuple(self._skips[event.seq] for event in self._log.get_counted("skip"))
             self._counted = CountedReplies(self.seq, voices, skips, self._find_confirmed(voices))
         return self._counted
+
+    def get_earlier_replies(self, seq: int) -> tuple[tuple[Voice, ...], frozenset[int]]:
+        """Return the answers that counted after the event `seq`, and which of them were confirmed."""
+        earlier = Ledger(self.row_of)
+        earlier.tell(event for event in self._log.get_events() if event.seq <= seq)
+        counted = earlier.get_counted_replies()
+        return counted.voices, counted.confirmed
 
     def _find_confirmed(self, voices: tuple[Voice, ...]) -> frozenset[int]:
         """Return the seqs of the answers that count and were confirmed."""
@@ -179,6 +194,9 @@ class SettledReplies:
         The weight of each reply, as a number of answers.
     confirmed : frozenset of Key
         The questions with a confirmed answer.
+    divided : tuple of Question
+        Questions about several rows of which only some are decided: the reply is about these, and the
+        question itself is not asked again.
     """
 
     replies: tuple[Reply, ...]
@@ -186,15 +204,17 @@ class SettledReplies:
     disputes: tuple[Conflict, ...] = ()
     weights: tuple[float, ...] = ()
     confirmed: frozenset[Key] = frozenset()
+    divided: tuple[Question, ...] = ()
 
 
 def settle(voices: Sequence[Voice], confirmed: Collection[int] = ()) -> SettledReplies:
     """Return one reply to each question.
 
     A unanimous answer counts unless everyone who gave it proved unreliable on questions that others answered
-    too. If people disagree, the most probable answer counts if it has enough weight, and UNSURE otherwise. An
-    UNSURE of one person does not affect the answers of the others. Answers with the seqs `confirmed`, and
-    corrections of the groups, have a larger weight.
+    too. If people disagree, the most probable answer counts if it has enough weight, and UNSURE otherwise. If
+    they disagree about some rows of a placement or of members, this applies to each row. An UNSURE of one
+    person does not affect the answers of the others. Answers with the seqs `confirmed`, and corrections of
+    the groups, have a larger weight.
     """
     by_key: dict[Key, list[Voice]] = {}
     for voice in voices:
@@ -203,23 +223,32 @@ def settle(voices: Sequence[Voice], confirmed: Collection[int] = ()) -> SettledR
         _judge(voices) if any(len(voices_of_question) > 1 for voices_of_question in by_key.values()) else None
     )
     replies, events, disputes, weights = [], [], [], []
-    confirmed_keys = set()
+    confirmed_keys, divided = set(), []
     for voices_of_question in by_key.values():
         reply = _find_agreed(voices_of_question, judged)
         replies.append(reply)
         events.append(tuple(voice.seq for voice in voices_of_question))
-        agreeing = [voice for voice in voices_of_question if voice.reply.to(reply.question) == reply.answer]
+        asked = voices_of_question[0].reply.question
+        if asked.key != reply.question.key:
+            divided.append(asked)
+        agreeing = [voice for voice in voices_of_question if agrees(voice, reply)]
         is_confirmed = any(voice.seq in confirmed for voice in agreeing)
         firm = is_confirmed or any(voice.corrects for voice in agreeing)
         weights.append(_FIRM_WEIGHT if firm else 1.0)
         if is_confirmed:
             confirmed_keys.add(reply.question.key)
-        if reply.answer is Answer.UNSURE and _have_disagreement(voices_of_question):
-            rows = reply.question.rows
+        decided = reply.question.rows[1:] if reply.answer is not Answer.UNSURE else ()
+        if (not decided or asked in divided) and _have_disagreement(voices_of_question):
+            rows = tuple(row for row in asked.rows if row not in decided)
             about = tuple(voice.seq for voice in voices_of_question if _is_sure(voice))
             disputes.append(Conflict(rows, rows if len(rows) == 2 else (), about))
     return SettledReplies(
-        tuple(replies), tuple(events), tuple(disputes), tuple(weights), frozenset(confirmed_keys)
+        tuple(replies),
+        tuple(events),
+        tuple(disputes),
+        tuple(weights),
+        frozenset(confirmed_keys),
+        tuple(divided),
     )
 
 
@@ -231,6 +260,13 @@ def _judge(voices: Sequence[Voice]) -> Annotators:
 
 def _is_sure(voice: Voice) -> bool:
     return voice.reply.answer is not Answer.UNSURE
+
+
+def agrees(voice: Voice, reply: Reply) -> bool:
+    """Return True if a person gave this answer, or one that states the same about its rows."""
+    if voice.reply.question.key == reply.question.key:
+        return voice.reply.to(reply.question) == reply.answer
+    return set(reply.relations) <= set(voice.reply.relations)
 
 
 def _have_disagreement(voices_of_question: Sequence[Voice]) -> bool:
@@ -251,13 +287,57 @@ def _find_agreed(voices_of_question: Sequence[Voice], judged: Annotators | None)
         }
         is_trusted = any(str(voice.person) in trusted for voice in sure)
         return sure[0].reply if is_trusted else _make_unsure(first)
-    chances = judged.posterior(first.question)
+    if first.question.kind == "label":
+        return _choose_name(sure, judged)
+    if first.question.kind in ("placement", "members"):
+        return _combine_relations(sure, judged)
+    asked = Question.pair(*first.question.rows) if first.question.kind == "groups" else first.question
+    answer = _find_probable(asked, judged)
+    if answer is None:
+        return _make_unsure(first)
+    return Reply(first.question, answer, None, first.time, first.seconds)
+
+
+def _find_probable(question: Question, judged: Annotators) -> Answer | None:
+    """Return the most probable answer to a pair or triplet; None if it has too little weight."""
+    chances = judged.posterior(question)
     answer = max(chances, key=lambda word: chances[word])
     n = len(chances)
     weight = (n * chances[answer] - 1) / (n - 1)  # as Verdict.weight
-    if weight < _LEAST_WEIGHT:
+    return answer if weight >= _LEAST_WEIGHT else None
+
+
+def _combine_relations(sure: Sequence[Voice], judged: Annotators) -> Reply:
+    """Return the reply to a placement or members about the rows on which a verdict counts."""
+    first = sure[0].reply
+    row, *others = first.question.rows
+    found = {other: _find_probable(Question.pair(row, other), judged) for other in others}
+    decided = [other for other, word in found.items() if word is not None]
+    together = [other for other in decided if found[other] is Answer.SAME]
+    apart = [other for other in decided if found[other] is Answer.DIFFERENT]
+    if not decided:
         return _make_unsure(first)
-    return Reply(first.question, answer, None, first.time, first.seconds)
+    asked = first.question if len(decided) == len(others) else replace(first.question, rows=(row, *decided))
+    answer: AnswerValue = Unlike(apart)
+    if asked.kind == "placement":
+        answer = InGroup(together) if together else Answer.NEW
+    return Reply(asked, answer, None, first.time, first.seconds)
+
+
+def _choose_name(sure: Sequence[Voice], judged: Annotators) -> Reply:
+    """Return the name that the most reliable people gave, or UNSURE if no name has more weight."""
+    reliability = {one.name: max(one.reliability or 0.0, 0.0) + 1e-9 for one in judged.annotators}
+    weights: dict[Any, float] = {}
+    for voice in sure:
+        answer = voice.reply.answer
+        weights[answer] = weights.get(answer, 0.0) + reliability.get(str(voice.person), 1e-9)
+    best, second = sorted(weights.values(), reverse=True)[:2]
+    first = sure[0].reply
+    if best - second < _LEAST_WEIGHT * best:
+        return _make_unsure(first)
+    return Reply(
+        first.question, max(weights, key=lambda name: weights[name]), None, first.time, first.seconds
+    )
 
 
 def _make_unsure(reply: Reply) -> Reply:
@@ -267,8 +347,9 @@ def _make_unsure(reply: Reply) -> Reply:
 def compute_agreement(counted: CountedReplies) -> PeopleAgreement:
     """Return the agreement between people and the estimated reliability of each.
 
-    Agreement on pairs and triplets is averaged, weighted by the number of questions; alpha refers to the kind
-    asked more often. The reliability of a person who shares no question with others is unknown.
+    Agreement on pairs and triplets is averaged, weighted by their number; the pairs include those that
+    answers about groups state. Alpha refers to the more frequent of the two. The reliability of a person who
+    shares no question with others is unknown.
     """
     if not counted.voices:
         return PeopleAgreement(0, None, None)

@@ -8,19 +8,38 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from likewise.active import Interview, Key, Pool, Question, check_rows
+from likewise.active import (
+    Interview,
+    Key,
+    Pool,
+    Question,
+    carry_labels,
+    check_rows,
+    find_answered_rows,
+    find_far_rows,
+    match_labels,
+)
 from likewise.active.strategies import DEFAULT
 from likewise.studio.items import ItemFile
-from likewise.studio.jobs._ledger import CountedReplies, Ledger, SettledReplies, compute_agreement, settle
+from likewise.studio.jobs._ledger import (
+    CountedReplies,
+    Ledger,
+    SettledReplies,
+    agrees,
+    compute_agreement,
+    settle,
+)
 from likewise.studio.jobs._progress import ChangeCurve, KeptLabels, advise
+from likewise.studio.project import Project
 from likewise.studio.records import (
+    Addition,
+    AskedKind,
     Conflict,
     Group,
     GroupDescriptions,
@@ -40,9 +59,7 @@ _LARGE = 20_000
 _FIRST_POOL = Pool(size=2_000, sample=2_000)
 _FIRST_QUESTIONS = 48  # enough questions to ask until the fit to all rows is done
 _POOL: Pool | Literal["auto"] = "auto"  # of all other questions and pictures
-# The studio has pages for pairs and triplets, so it does not use the default strategy of an interview, which
-# may ask other kinds of questions.
-_STRATEGIES = {"pairs": "regions", "triplets": "triplets", "both": "both"}
+_STRATEGIES = {"pairs": "regions"}  # other kinds of questions have the names of their strategies
 
 
 @contextmanager
@@ -81,6 +98,8 @@ class ProjectAnalysis:
         The groups of an earlier picture; groups that persist keep their numbers.
     items : ItemFile, optional
         The items, to describe the groups.
+    added : Addition, optional
+        If items were added: older items keep the groups of that moment until an answer moves them.
 
     Notes
     -----
@@ -114,6 +133,7 @@ class ProjectAnalysis:
         settings: Settings,
         before: npt.NDArray[Any] | None = None,
         items: ItemFile | None = None,
+        added: Addition | None = None,
     ) -> None:
         self.X: npt.NDArray[Any] = check_rows(X)
         self.ids, self.settings = list(ids), settings
@@ -130,10 +150,27 @@ class ProjectAnalysis:
         self._queued: dict[Key, QueuedQuestion] = {}
         self._labels: Labels | None = None  # of the last picture
         self._before = before  # groups of an earlier run
+        self._added, self._base = added, dict[bool, npt.NDArray[Any]]()  # groups by events up to the addition
+        if before is None and added is not None:
+            self._before = added.labels
+        self._far: IntArray | None = None  # rows of the addition that fit nowhere
         self._items = items
         self._described: tuple[Labels, dict[int, tuple[str, ...]]] | None = None
         self._curve, self._kept = ChangeCurve(), KeptLabels()
         self._agreed: dict[bool, tuple[CountedReplies, SettledReplies]] = {}
+
+    @classmethod
+    def from_project(cls, project: Project, settings: Settings | None = None) -> ProjectAnalysis:
+        """Create the analysis of a project, with the settings of the project unless others are given."""
+        kept = project.get_kept_groups()
+        return cls(
+            project.load_features(),
+            project.items.get_ids(),
+            settings or project.settings,
+            None if kept is None else kept[0],
+            project.items,
+            project.addition,
+        )
 
     # ------------------------------------------------------------------ events
 
@@ -178,18 +215,19 @@ class ProjectAnalysis:
     def _get_interview(self) -> Interview:
         """Return the interview with all answers that count.
 
-        Without a number of clusters it starts with two and adds more as the answers require. There are never
-        more clusters than rows.
+        Without a number of clusters it asks about groups, or starts with two and adds more as the answers
+        require. There are never more clusters than rows.
         """
         if self._interview is None:
             asked, k = self.settings, self.settings.n_clusters
+            kind = "pairs" if asked.study else asked.ask  # a study chooses its own questions
+            strategy = asked.strategy or _STRATEGIES.get(kind, kind)
+            finds_groups = k is None and strategy in (DEFAULT, "groups")
             self._interview = Interview(
                 self.X,
-                n_clusters=min(max(k or 2, 2), len(self.X)),
-                discover=asked.discover or k is None,
-                strategy=_STRATEGIES["pairs"]
-                if asked.strategy == DEFAULT
-                else asked.strategy or _STRATEGIES[asked.ask],
+                n_clusters=None if finds_groups else min(max(k or 2, 2), len(self.X)),
+                discover=not finds_groups and (asked.discover or k is None),
+                strategy=strategy,
                 random_state=asked.seed,
                 budget=asked.budget,
                 pool=_FIRST_POOL if self.rough else _POOL,
@@ -209,7 +247,7 @@ class ProjectAnalysis:
 
     def _replace_answers(self, interview: Interview, steering: bool = False) -> None:
         settled = self._settle(steering)
-        skipped = self._ledger.get_counted_replies().skipped
+        skipped = (*self._ledger.get_counted_replies().skipped, *settled.divided)
         interview.replace(settled.replies, skipped, weights=settled.weights or None)
 
     # ------------------------------------------------------------------ questions
@@ -230,7 +268,9 @@ class ProjectAnalysis:
             found = interview.ask(max(n, _FIRST_QUESTIONS if self.rough else 1), waiting)
         before, self._queued = self._queued, {}
         for question in found:
-            self._queued[question.key] = before.get(question.key) or self._name_question(question)
+            now, old = self._name_question(question), before.get(question.key)
+            is_same = old is not None and (old.examples, old.names) == (now.examples, now.names)
+            self._queued[question.key] = old if old is not None and is_same else now
         finished = None
         if not found and not waiting:
             spent = interview.left == 0
@@ -245,19 +285,25 @@ class ProjectAnalysis:
 
     def _name_question(self, question: Question) -> QueuedQuestion:
         """Give a question an id, and its rows an order that does not reveal the expected answer."""
-        if question.kind not in ("pair", "triplet"):
+        if question.kind not in get_args(AskedKind):
             raise ValueError(
                 f"the strategy {self.settings.strategy!r} asks {question.kind!r} questions, for which the "
-                "studio has no page. Use a strategy that asks about pairs or triplets."
+                "studio has no page. Use a strategy that asks about pairs, triplets or groups."
             )
-        rows = list(question.rows)
-        random.Random(f"{self.settings.seed} {sorted(rows)}").shuffle(rows)
+        rows, examples, names = list(question.rows), list(question.examples), list(question.names)
+        draw = random.Random(f"{self.settings.seed} {sorted(rows)}")
+        if question.kind in ("pair", "triplet"):
+            draw.shuffle(rows)
+        elif question.kind == "groups" and draw.random() < 0.5:
+            rows, examples, names = rows[::-1], examples[::-1], names[::-1]
         return QueuedQuestion(
             id=secrets.token_hex(8),
-            kind=question.kind,
+            kind=cast(AskedKind, question.kind),
             items=tuple(self.ids[row] for row in rows),
             score=question.score,
             reason=question.reason.renumber(self.ids.__getitem__),
+            examples=tuple(tuple(self.ids[row] for row in shown) for shown in examples),
+            names=tuple(names),
         )
 
     # ------------------------------------------------------------------ picture and progress
@@ -283,7 +329,17 @@ class ProjectAnalysis:
             links=self._list_links(),
             seconds=time.perf_counter() - start,
             suspects=suspects,
+            unplaced=self._find_unplaced(),
         )
+
+    def _find_unplaced(self) -> tuple[int, ...]:
+        """Return the rows of the last addition that fit nowhere and that no answer is about."""
+        if self._added is None or self._added.sizes[-1] == len(self.X):
+            return ()
+        if self._far is None:
+            self._far = find_far_rows(self.X, self._added.sizes[-1], self.settings.seed)
+        answered = {row for reply in self._settle().replies for row in reply.question.rows}
+        return tuple(row for row in self._far.tolist() if row not in answered)
 
     def describe_groups(self) -> GroupDescriptions:
         """Return what sets the groups of the last picture apart; nothing without items or a picture."""
@@ -297,6 +353,31 @@ class ProjectAnalysis:
         return GroupDescriptions(self.seq, self._described[1])
 
     def _fit(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
+        """Return the group of each row, and how doubtful it is."""
+        labels, doubt = self._fit_model()
+        added = self._added
+        if added is None or added.labels is None or len(self.X) < 2:
+            return labels, doubt
+        then = settle(*self._ledger.get_earlier_replies(added.seq)).replies
+        if self.rough not in self._base:
+            earlier = self._get_interview().branch()
+            earlier.replace(then)
+            # With the first small pool, the groups are rough anyway.
+            self._base[self.rough] = labels if self.rough else self._compute_labels(earlier)
+        answered = find_answered_rows(then, self._settle().replies) | set(added.changed)
+        return carry_labels(added.labels, self._base[self.rough], labels, answered), doubt
+
+    def _compute_labels(self, interview: Interview) -> npt.NDArray[Any]:
+        """Return the group of each row; with a pool, that of the nearest row of the pool."""
+        if interview.pool_rows is None:
+            return interview.labels_
+        from sklearn.metrics import pairwise_distances_argmin
+
+        nearest = pairwise_distances_argmin(self.X, self.X[interview.pool_rows])
+        labels: npt.NDArray[Any] = interview.model_.labels_[nearest]
+        return labels
+
+    def _fit_model(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
         if len(self.X) < 2:
             return np.zeros(len(self.X), dtype=np.int64), np.zeros(len(self.X), dtype=np.float32)
         if self.rough and self._labels is not None:
@@ -345,7 +426,7 @@ class ProjectAnalysis:
             reply = settled.replies[at]
             if reply.question.key in settled.confirmed:
                 continue
-            given = [s for s in settled.events[at] if voices[s].reply.to(reply.question) == reply.answer]
+            given = [s for s in settled.events[at] if agrees(voices[s], reply)]
             found.append(
                 SuspectAnswer(
                     rows=reply.question.rows,
@@ -425,28 +506,19 @@ _SHOWN = 24
 _CHOICE = 4  # candidates per row shown; rows far apart are chosen among them
 
 
-def renumber(labels: npt.NDArray[Any], before: Labels | None) -> Labels:
+def renumber(labels: npt.NDArray[Any], before: npt.NDArray[Any] | None) -> Labels:
     """Number clusters as before, matched such that as few rows as possible change their number.
 
     Clusters without a match get the smallest free numbers. If there were no clusters before, the largest
-    cluster is number 0.
+    cluster is number 0. `before` may lack the last rows.
     """
+    if before is not None:
+        return match_labels(labels, before).astype(np.int32)
     codes = np.unique(labels, return_inverse=True)[1].reshape(-1)
     n = int(codes.max()) + 1
-    if before is None:
-        order = np.argsort(-np.bincount(codes, minlength=n), kind="stable")
-        number = np.empty(n, dtype=np.int32)
-        number[order] = np.arange(n)
-        return number[codes]
-    n_before = int(before.max()) + 1
-    table = np.bincount(codes * n_before + before, minlength=n * n_before).reshape(n, n_before)
-    number = np.full(n, -1, dtype=np.int32)
-    for now, was in zip(*linear_sum_assignment(table, maximize=True), strict=True):
-        if table[now, was]:
-            number[now] = was
-    free = iter(np.setdiff1d(np.arange(n + n_before), number).tolist())
-    for now in np.flatnonzero(number < 0).tolist():
-        number[now] = next(free)
+    order = np.argsort(-np.bincount(codes, minlength=n), kind="stable")
+    number = np.empty(n, dtype=np.int32)
+    number[order] = np.arange(n)
     return number[codes]
 
 

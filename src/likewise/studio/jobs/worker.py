@@ -61,6 +61,7 @@ class Worker:
         self._connection: Connection | None = None
         self._process: Any = None
         self._stopping = threading.Event()
+        self._restarting = threading.Event()
         self._threads: list[threading.Thread] = []
 
     @property
@@ -86,6 +87,13 @@ class Worker:
             self._last = message
             if self._connection is not None:
                 self._outbox.put((self._connection, message))
+
+    def restart(self) -> None:
+        """Start another process, which opens the project again, because items were added to it."""
+        self._restarting.set()
+        with self._lock:
+            if self._connection is not None:
+                self._outbox.put((self._connection, STOP))
 
     def stop(self) -> None:
         """Stop the process, by force if it does not exit within two seconds."""
@@ -115,6 +123,9 @@ class Worker:
             how = self._run_and_describe()
             if self._stopping.is_set():
                 return
+            if self._restarting.is_set():
+                self._restarting.clear()
+                continue
             wait = _FIRST_WAIT if time.monotonic() - born > _LONG_LIFE else min(2 * wait, _LONGEST_WAIT)
             self._hand_on(Trouble(f"The background process ended ({how}); it is being restarted."))
             self._stopping.wait(wait)
@@ -187,10 +198,7 @@ def load(folder: Path, settings: Settings) -> ProjectAnalysis:
     """Open a project and create its analysis."""
     from likewise.studio.jobs.analysis import ProjectAnalysis
 
-    project = Project.open(folder)
-    return ProjectAnalysis(
-        project.load_features(), project.items.get_ids(), settings, project.get_kept_groups(), project.items
-    )
+    return ProjectAnalysis.from_project(Project.open(folder), settings)
 
 
 def run(connection: Connection, make: Callable[[], ProjectAnalysis]) -> None:

@@ -39,7 +39,14 @@ _MOST_CONFLICTS = 30
 _MOST_HINTS = 200
 _SIDE = 160  # pixels per side of a picture
 _POINTS = 200  # maximum number of points of the curve
-_ANSWER_WORDS = {"SAME": "together", "DIFFERENT": "apart", "UNSURE": "unsure", "NEITHER": "neither"}
+_ANSWER_WORDS = {
+    "SAME": "together",
+    "DIFFERENT": "apart",
+    "UNSURE": "unsure",
+    "NEITHER": "neither",
+    "NEW": "none of the groups",
+}
+_ANSWERS_ABOUT_GROUPS = {"placement": "a group", "members": "some apart", "label": "a name"}
 _WIDTH, _HEIGHT, _RIM = 960, 640, 12  # of the map, in pixels
 
 
@@ -221,10 +228,7 @@ class DerivedResults:
         from likewise.studio.jobs.analysis import ProjectAnalysis
         from likewise.studio.jobs.layout import compute_near_layout
 
-        X = project.load_features()
-        analysis = ProjectAnalysis(
-            X, project.items.get_ids(), project.settings, project.get_kept_groups(), project.items
-        )
+        analysis = ProjectAnalysis.from_project(project)
         analysis.tell(snapshot.events)
         picture = analysis.make_picture()
         if analysis.rough:  # based on a sample of the rows; the next picture uses all
@@ -240,7 +244,7 @@ class DerivedResults:
             picture,
             progress,
             analysis.compute_agreement(),
-            compute_near_layout(X, seed=project.settings.seed),
+            compute_near_layout(analysis.X, seed=project.settings.seed),
             analysis.describe_groups(),
         )
 
@@ -437,7 +441,8 @@ def _make_times(answers: Sequence[StoredEvent]) -> tuple[TimeShown, ...]:
     for event in answers:
         if event.seconds is not None:
             kind, word = str(event.body["kind"]), str(event.body["answer"])
-            for name in ("any", _ANSWER_WORDS.get(word, "two of three")):
+            others = "two of three" if kind == "triplet" else _ANSWERS_ABOUT_GROUPS.get(kind, word)
+            for name in ("any", _ANSWER_WORDS.get(word, others)):
                 taken[kind, name].append(event.seconds)
     found = []
     for (kind, word), seconds in taken.items():
@@ -470,7 +475,16 @@ def _describe_answer(event: StoredEvent) -> str:
     >>> body = {"kind": "triplet", "items": ["s1", "s2", "s3"], "answer": "AC"}
     >>> _describe_answer(StoredEvent(1, "k", "answer", 1, "", body))
     's1 and s3 together, s2 apart'
+    >>> body = {"kind": "placement", "items": ["s1", "s2", "s3"], "answer": {"groups": ["s3"]}}
+    >>> _describe_answer(StoredEvent(1, "k", "answer", 1, "", body))
+    's1 and s3 together, s1 and s2 apart'
     """
+    if event.body["kind"] in ("placement", "members"):
+        words = [f"{a} and {b} {'together' if same else 'apart'}" for a, b, same in event.relations]
+        return ", ".join(sorted(words, key=lambda one: one.endswith("apart"))) or "unsure"
+    if event.body["kind"] == "label":
+        answer = event.body["answer"]
+        return f"{event.body['items'][0]}: {answer if isinstance(answer, str) else answer['name']}"
     items, word = [str(item) for item in event.body["items"]], str(event.body["answer"])
     if word in _ANSWER_WORDS:
         return f"{', '.join(items[:-1])} and {items[-1]}: {_ANSWER_WORDS[word]}"

@@ -94,7 +94,7 @@ def make_group_rows(data: ReportData) -> list[tuple[Any, ...]]:
 
 def make_time_rows(data: ReportData) -> list[tuple[Any, ...]]:
     """Return the response times by kind of question and answer."""
-    kinds = {"pair": "pairs", "triplet": "triplets"}
+    kinds = {"pair": "pairs", "triplet": "triplets", "placement": "placements", "label": "names"}
     return [
         (kinds.get(kind, kind), answer, n, middle, f"{lower:.1f} – {upper:.1f}")
         for kind, answer, n, middle, lower, upper in data.times

@@ -20,7 +20,7 @@ from likewise.studio.routes._common import (
     document_responses,
 )
 from likewise.studio.security import MEDIA_POLICY
-from likewise.studio.service._views import ItemsView, ItemView, make_item_view
+from likewise.studio.service._views import ItemsView, ItemView, ProfileView, make_item_view
 
 routes: Routes = Routes("items")
 result_routes: Routes = Routes("results")
@@ -40,6 +40,12 @@ def items(
 ) -> ItemsView:
     """Return up to 200 items, given by comma-separated rows."""
     return {"items": [item(int(row), studio, person) for row in rows.split(",")]}
+
+
+@routes.get("/api/profile")
+def profile(studio: TheStudio, person: Who) -> ProfileView:
+    """Return what is usual among the items: ranges of columns, and common words."""
+    return studio.get_profile()
 
 
 @routes.get("/api/items/{row}")
@@ -126,8 +132,10 @@ def export(
     from likewise.studio.exports import MEDIA_TYPES, Snapshot, export_bytes
 
     snapshot = Snapshot.from_store(studio.store)
-    ids = studio.project.items.get_ids()
-    body = export_bytes(what, snapshot, ids, studio.hub.picture, format=format)
+    ids, picture = studio.project.items.get_ids(), studio.hub.picture
+    if what == "labels" and picture is not None:
+        ids = ids[: len(picture.labels)]  # items that were just added have no group yet
+    body = export_bytes(what, snapshot, ids, picture, format=format)
     headers = {"Content-Disposition": f'attachment; filename="{what}.{format}"'}
     return Response(body, media_type=MEDIA_TYPES[format], headers=headers)
 

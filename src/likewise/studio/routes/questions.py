@@ -6,12 +6,14 @@ from typing import Annotated, Literal
 
 from fastapi import Query
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from likewise.studio.routes._common import (
     MOST_SEQ,
     Body,
     Key,
     Limit,
+    Name,
     QuestionId,
     Routes,
     Seconds,
@@ -22,7 +24,29 @@ from likewise.studio.routes._common import (
 from likewise.studio.service import _views as views
 
 routes: Routes = Routes("questions")
-Word = Literal["SAME", "DIFFERENT", "UNSURE", "AB", "AC", "BC", "NEITHER"]
+Word = Literal["SAME", "DIFFERENT", "UNSURE", "AB", "AC", "BC", "NEITHER", "NEW"]
+Numbers = Annotated[list[Annotated[int, Field(ge=1, le=11)]], Field(max_length=11)]
+
+
+class GroupsAnswer(TypedDict):
+    """The answer to a placement: the number of the group shown, from 1; several if one was shown twice."""
+
+    __pydantic_config__ = Body.model_config  # type: ignore[misc]
+    groups: Numbers
+
+
+class UnlikeAnswer(TypedDict):
+    """The answer to a question about members: the numbers of the items that do not belong, from 1."""
+
+    __pydantic_config__ = Body.model_config  # type: ignore[misc]
+    unlike: Numbers
+
+
+class NameAnswer(TypedDict):
+    """The answer to a label question: the name of the group."""
+
+    __pydantic_config__ = Body.model_config  # type: ignore[misc]
+    name: Name
 
 
 class AskBody(Body):
@@ -36,7 +60,7 @@ class AnswerBody(Body):
 
     key: Key
     question: QuestionId
-    answer: Word
+    answer: Word | GroupsAnswer | UnlikeAnswer | NameAnswer
     seconds: Seconds = None
 
 

@@ -9,7 +9,6 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from likewise._event_log import list_relations
 from likewise.exceptions import BadRequestError, NotFoundError
 from likewise.studio.items import ItemFile
 from likewise.studio.records import (
@@ -72,12 +71,6 @@ class GroupPages:
             f"There is no group {number}.", "Groups change with the answers; reload the page."
         )
 
-    def _get_names(self, picture: Picture) -> dict[int, str]:
-        names: dict[int, str] = {}
-        for item, name in self._hub.log.get_group_names():
-            names[int(picture.labels[self._items.get_row(item)])] = name
-        return names
-
     # ------------------------------------------------------------------ views
 
     def show_all(self) -> views.GroupsView:
@@ -85,7 +78,7 @@ class GroupPages:
         picture = self._hub.picture
         if picture is None:
             return {"seq": 0, "groups": []}
-        names, phrases = self._get_names(picture), self._hub.descriptions.phrases
+        names, phrases = self._asking.get_group_names(), self._hub.descriptions.phrases
         return {
             "seq": picture.seq,
             "groups": [
@@ -126,7 +119,7 @@ class GroupPages:
         picture = self._hub.picture
         if picture is None:
             return {"groups": [], "given": False}
-        names = self._get_names(picture)
+        names = self._asking.get_group_names()
         return {
             "groups": [
                 {
@@ -200,7 +193,7 @@ class GroupPages:
         found = [
             (size, row)
             for (_, size), row in zip(sizes.items(), self._items.get_rows(list(sizes)), strict=True)
-            if size > 1 and labels[row] == group.number and row != but
+            if size > 1 and row < len(labels) and labels[row] == group.number and row != but
         ]
         if found:
             return self._items.get(max(found, key=lambda one: (one[0], -one[1]))[1])
@@ -275,8 +268,8 @@ class GroupPages:
 
     def get_points(self) -> tuple[bytes, str]:
         """Return map positions as little-endian float32, and the method that computed them."""
-        layout = self._hub.layout
-        if layout is None:
+        layout, picture = self._hub.layout, self._hub.picture
+        if layout is None or (picture is not None and len(picture.labels) != len(layout.xy)):
             raise NotFoundError(
                 "There is no map yet.", "It appears within seconds of the start; wait a moment."
             )
@@ -301,10 +294,5 @@ class GroupPages:
         mine = self._hub.log.get_not_undone("answer", person=person.id)
         ids = list({id for event in mine for id in event.body["items"]})
         row_of = dict(zip(ids, self._items.get_rows(ids), strict=True))
-        return [
-            (i, j, int(is_together))
-            for event in mine
-            for i, j, is_together in list_relations(
-                [row_of[id] for id in event.body["items"]], event.body["answer"]
-            )
-        ]
+        related = (relation for event in mine for relation in event.relations)
+        return [(row_of[i], row_of[j], int(is_together)) for i, j, is_together in related]

@@ -48,6 +48,9 @@ class Teller(Protocol):
     def tell(self, message: Tell) -> None:
         """Receive new events."""
 
+    def restart(self) -> None:
+        """Start again, with the items that were added to the project."""
+
     def stop(self) -> None:
         """Stop."""
 
@@ -117,6 +120,12 @@ class Hub:
         if self._thread.ident is not None:
             self._thread.join(timeout=5)
         self._worker.stop()
+
+    def use_new_items(self, n_items: int) -> None:
+        """Derive everything again, with items that were added; the picture stays until there is another."""
+        self.layout = None
+        self._worker.restart()
+        self.emit("items", {"n": n_items})
 
     # ------------------------------------------------------------------ events and messages
 
@@ -206,13 +215,16 @@ class Hub:
         # The log trusts every answer. The worker leaves out disputed answers and those given only by
         # unreliable people. If it asks a question with all answers known, the question does not follow from
         # them.
+        meant = {question.key for question in fresh if self.log.is_implied(question)}
         if ready.seq >= self.log.last:
-            self._meant = frozenset(question.key for question in fresh if self.log.is_implied(question))
+            self._meant |= meant
         try:
-            self.store.write(lambda tx: self._fill_queue(tx, fresh))
+            shown = self.store.write(lambda tx: self._fill_queue(tx, fresh))
         except Exception as error:  # the disk may be full; the next batch comes with the next answer
             self._report_failure(f"New questions could not be stored: {error}")
             return
+        if ready.seq >= self.log.last:
+            self._meant = frozenset(meant | (self._meant & shown))
         if self.trouble is not None and self.trouble == self._own_trouble:
             self.trouble = None  # the database works again
         self.finished = ready.finished if not fresh else None
@@ -221,22 +233,24 @@ class Hub:
         if len(fresh) < len(ready.questions):
             self.wake_worker()
 
-    def _fill_queue(self, tx: Transaction, fresh: list[QueuedQuestion]) -> None:
-        """Queue these questions, after those to be asked again.
+    def _fill_queue(self, tx: Transaction, fresh: list[QueuedQuestion]) -> set[QuestionKey]:
+        """Queue these questions, after those to be asked again; return what people are looking at.
 
         Questions to be asked again go to people who have not answered them, if there are any, otherwise to
         anyone.
         """
         again = list(self.log.get_revisits().values())
         tx.refill([*again, *fresh], now=self._clock())
+        shown = {question.key for question in tx.open_leases(self._clock())}
         if not again:
-            return
+            return shown
         people = {one.id for one in tx.get_people() if one.active and self.log.count_answers(one.id)}
         for question in again:
             before = self.log.get_answerers(question)
             for person in before if people - before else ():
                 if not tx.was_leased(question.id, person):
                     tx.mark_skipped(question.id, person)
+        return shown
 
     def is_queue_leased(self) -> bool:
         """Return True if people are looking at questions; used when no others are left."""
@@ -278,17 +292,31 @@ class Hub:
 
     def split_questions(
         self, leased: list[tuple[QueuedQuestion, float]], person: int, overlap: int
-    ) -> tuple[list[Any], list[str]]:
-        """Divide leased questions into those worth asking and the ids of those already implied.
+    ) -> tuple[list[Any], list[str], dict[str, QueuedQuestion]]:
+        """Divide leased questions into those worth asking, those already implied, and those to be replaced.
 
         If several people are to answer each question, the second is asked even if the first has answered.
+        A question is replaced if the groups in it have changed; see :meth:`LiveEventLog.update_groups`.
+
+        Returns
+        -------
+        kept : list of (QueuedQuestion, float)
+            The questions to ask.
+        implied : list of str
+            The ids of questions with a known answer.
+        changed : dict of str to QueuedQuestion
+            The questions that replace others, by the ids of these.
         """
-        kept, implied = [], []
+        kept, implied, changed = [], [], {}
         for question, until in leased:
             again = overlap > 1 and self.log.is_answered_by_others_only(question, person)
-            meant = again or question.key in self._meant or not self.log.is_implied(question)
+            meant = again or question.key in self._meant
             if not meant and all(question.id != one.id for one in self.log.get_revisits().values()):
-                implied.append(question.id)
-            else:
-                kept.append((question, until))
-        return kept, implied
+                if self.log.is_implied(question):
+                    implied.append(question.id)
+                    continue
+                if (now := self.log.update_groups(question)) is not None:
+                    changed[question.id] = now
+                    continue
+            kept.append((question, until))
+        return kept, implied, changed

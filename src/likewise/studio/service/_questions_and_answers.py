@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from likewise.exceptions import BadRequestError, ConflictError, NotFoundError
 from likewise.studio.project import Project
-from likewise.studio.records import Item, NewEvent, Person, QueuedQuestion, StoredEvent
+from likewise.studio.records import Item, NewEvent, Person, Picture, QueuedQuestion, StoredEvent
 from likewise.studio.service import _views as views
+from likewise.studio.service._accounts import clean_name
 from likewise.studio.service._hub import Hub, append
 from likewise.studio.store import Transaction
 
 WORDS = {
     "pair": ("SAME", "DIFFERENT", "UNSURE"),
     "triplet": ("AB", "AC", "BC", "NEITHER", "UNSURE"),
+    "placement": ("NEW", "UNSURE"),
+    "members": ("SAME", "UNSURE"),
+    "groups": ("SAME", "DIFFERENT", "UNSURE"),
+    "label": ("UNSURE",),
 }
+_ALSO = {
+    "placement": ', or the number of the group, {"groups": [1]}',
+    "members": ', or the numbers of the items that do not belong, {"unlike": [1, 3]}',
+    "label": ', or {"name": "the name"}',
+}
+GivenAnswer = str | Mapping[str, Any]
 PREFETCHED = 3  # questions sent with the acknowledgement of an answer
 UNDOABLE = ("answer", "skip", "name", "confirm", "again")  # shown in the history, each with an undo button
 Leased = list[tuple[QueuedQuestion, float]]
@@ -47,6 +59,7 @@ class QuestionsAndAnswers:
         self._clock = clock
         self._lease_seconds = lease_seconds
         self._names: dict[int, str] = {}
+        self._group_names: tuple[Picture | None, list[tuple[str, str]], dict[int, str]] = (None, [], {})
 
     # ------------------------------------------------------------------ questions
 
@@ -60,12 +73,14 @@ class QuestionsAndAnswers:
     def _lease(self, tx: Transaction, person: Person, n: int) -> Leased:
         """Lease questions that are not implied by answers given since they were chosen."""
         while True:
-            kept, implied = self._hub.split_questions(
+            kept, implied, changed = self._hub.split_questions(
                 self._lease_within_budget(tx, person, n), person.id, self._settings.overlap
             )
-            if not implied:
+            if not implied and not changed:
                 return kept
             tx.withdraw(person.id, implied)  # not an event: nobody was asked
+            for id, question in changed.items():
+                tx.replace_question(person.id, id, question)
 
     def _lease_within_budget(self, tx: Transaction, person: Person, n: int, n_new: int = 0) -> Leased:
         """Lease as many questions as the budget allows; `n_new` answers are not in the log yet."""
@@ -115,9 +130,44 @@ class QuestionsAndAnswers:
             "text": self.texts[question.kind],
             "why": views.write_reason(question.reason, names),
             "items": self.make_item_views(self._items.get_rows(question.items)),
+            "groups": self._show_groups(question),
+            "names": self._list_names(question) if question.kind == "label" else [],
             "practice": practice,
             "until": until,
         }
+
+    def _list_names(self, question: QueuedQuestion) -> list[str]:
+        """Return the names in use, which a label question offers."""
+        names = [*question.names, *self.get_group_names().values()]
+        return sorted({name for name in names if name}, key=str.casefold)
+
+    def _show_groups(self, question: QueuedQuestion) -> list[views.ShownGroupView]:
+        """Return the groups in a question as they are shown: by typical items and by name."""
+        references = question.references
+        if not references:
+            return []
+        examples = question.examples or tuple((reference,) for reference in references)
+        names = question.names if question.kind != "label" else ()
+        called, picture = self.get_group_names(), self._hub.picture
+        found: list[views.ShownGroupView] = []
+        for at, (reference, shown) in enumerate(zip(references, examples, strict=True)):
+            name = names[at] if names else None
+            if name is None and picture is not None:
+                name = called.get(int(picture.labels[self._items.get_row(reference)]))
+            rows = self._items.get_rows(shown or (reference,))
+            found.append({"name": name, "items": self.make_item_views(rows)})
+        return found
+
+    def get_group_names(self) -> dict[int, str]:
+        """Return the names of the groups in the latest picture, by number."""
+        picture, named = self._hub.picture, self._hub.log.get_group_names()
+        if picture is None:
+            return {}
+        if self._group_names[0] is not picture or self._group_names[1] != named:
+            rows = self._items.get_rows([item for item, _ in named])
+            names = {int(picture.labels[row]): name for row, (_, name) in zip(rows, named, strict=True)}
+            self._group_names = (picture, named, names)
+        return self._group_names[2]
 
     def get_item(self, row: int) -> Item:
         """Return an item."""
@@ -140,9 +190,13 @@ class QuestionsAndAnswers:
     # ------------------------------------------------------------------ answers
 
     def answer(
-        self, person: Person, *, key: str, question: str, answer: str, seconds: float | None
+        self, person: Person, *, key: str, question: str, answer: GivenAnswer, seconds: float | None
     ) -> views.AnsweredView:
-        """Store an answer and return the next questions, once the answer is on disk."""
+        """Store an answer and return the next questions, once the answer is on disk.
+
+        An answer is a word, or in terms of the numbers shown {"groups": [1]}, {"unlike": [2, 3]} or
+        {"name": "wren"}. It states what the person saw, even if the groups have changed since.
+        """
         return self._store_reply(person, key, question, answer, seconds)
 
     def skip(self, person: Person, *, key: str, question: str, seconds: float | None) -> views.AnsweredView:
@@ -150,7 +204,7 @@ class QuestionsAndAnswers:
         return self._store_reply(person, key, question, None, seconds)
 
     def _store_reply(
-        self, person: Person, key: str, question: str, answer: str | None, seconds: float | None
+        self, person: Person, key: str, question: str, answer: GivenAnswer | None, seconds: float | None
     ) -> views.AnsweredView:
         kind: Literal["answer", "skip"] = "skip" if answer is None else "answer"
 
@@ -161,9 +215,7 @@ class QuestionsAndAnswers:
                     "You were not asked this question, or it was withdrawn long ago.",
                     "Your other answers are safe; go on with the next question.",
                 )
-            if answer is not None:
-                check_word(asked.kind, answer)
-            body = make_body(asked, "question", answer)
+            body = make_body(asked, "question", None if answer is None else read_answer(asked, answer))
             event, new = append(tx, NewEvent(key, kind, person.id, body, question, seconds))
             if new and kind == "answer":
                 tx.mark_answered(question, person.id)
@@ -174,8 +226,8 @@ class QuestionsAndAnswers:
 
         event, new, leased = self._hub.store.write(work)
         self._hub.take_event(event)
-        kept, implied = self._hub.split_questions(leased, person.id, self._settings.overlap)
-        if implied:
+        kept, implied, changed = self._hub.split_questions(leased, person.id, self._settings.overlap)
+        if implied or changed:
             kept = self._hub.store.write(lambda tx: self._lease(tx, person, PREFETCHED))
         return self._make_answered_view(person, event, new, self._make_views(kept))
 
@@ -329,16 +381,20 @@ class QuestionsAndAnswers:
 
     def show_event(self, event: StoredEvent, person: Person) -> views.EventView:
         """Return the view of an event for a person who may see it."""
-        body = event.body
+        body, of_answer = event.body, event
         asked = body.get("items")
         if event.kind == "name":
             asked = [body["item"]]
         elif event.kind in ("confirm", "again") and (about := self._hub.log.get(int(body["of"]))) is not None:
-            body = {name: about.body[name] for name in ("kind", "items", "answer")}
+            body = {name: value for name, value in about.body.items() if name != "source"}
             asked = body["items"]
+            of_answer = about
         mine = event.person == person.id
         undone = self._hub.log.is_undone(event.seq)
         rows = self._items.get_rows(asked) if asked else []
+        row_of = dict(zip(asked or (), rows, strict=True))
+        answer = body.get("answer")
+        related = of_answer.relations if answer is not None else []
         may = (mine or person.role == "owner") and not self.follows_plan
         return {
             "seq": event.seq,
@@ -349,11 +405,13 @@ class QuestionsAndAnswers:
             "question": {
                 "kind": str(body.get("kind", event.kind)),
                 "items": self.make_item_views(rows),
+                "groups": self._show_groups(make_question(body)) if "kind" in body else [],
             }
             if asked
             else None,
             "question_id": event.question,
-            "answer": body.get("answer"),
+            "answer": show_answer(body["kind"], body["items"], answer) if answer is not None else None,
+            "relations": [(row_of[a], row_of[b], int(together)) for a, b, together in related],
             "seconds": event.seconds,
             "source": body.get("source"),
             "name": body.get("name"),
@@ -394,13 +452,53 @@ class QuestionsAndAnswers:
 def check_word(kind: str, answer: str) -> None:
     """Raise an error if a word does not answer this kind of question."""
     if answer not in WORDS[kind]:
+        _refuse_answer(kind, answer)
+
+
+def read_answer(asked: QueuedQuestion, given: GivenAnswer) -> str | dict[str, Any]:
+    """Return an answer with ids instead of the numbers shown, which start with 1."""
+    if isinstance(given, str):
+        check_word(asked.kind, given)
+        return given
+    name = next(iter(given), "")
+    if (asked.kind, name) == ("label", "name"):
+        return {"name": " ".join(clean_name(str(given["name"]), "The name of a group").split())}
+    if (asked.kind, name) not in (("placement", "groups"), ("members", "unlike")):
+        _refuse_answer(asked.kind, json.dumps(dict(given), ensure_ascii=False))
+    shown = asked.items[1:]
+    numbers = sorted(set(given[name]))
+    if not all(1 <= number <= len(shown) for number in numbers) or (name == "groups" and not numbers):
         raise BadRequestError(
-            f"{answer} is not a valid answer to a {kind} question.",
-            f"Answer one of {', '.join(WORDS[kind])}.",
+            f"The question has the numbers 1 to {len(shown)}; got {list(given[name])}.", "Reload the page."
         )
+    return {name: [shown[number - 1] for number in numbers]} if numbers else "SAME"
 
 
-def make_body(asked: QueuedQuestion, source: str, answer: str | None) -> dict[str, Any]:
+def show_answer(kind: str, items: Sequence[str], answer: GivenAnswer) -> views.AnswerView:
+    """Return a stored answer with the numbers shown instead of ids."""
+    if isinstance(answer, str):
+        return answer
+    if kind == "label":
+        return dict(answer)
+    return {name: [items.index(item) for item in chosen] for name, chosen in answer.items()}
+
+
+def make_question(body: Mapping[str, Any]) -> QueuedQuestion:
+    """Return the question of the event of an answer or a skip."""
+    examples = tuple(map(tuple, body.get("examples", ())))
+    return QueuedQuestion(
+        "", body["kind"], tuple(body["items"]), examples=examples, names=tuple(body.get("names", ()))
+    )
+
+
+def _refuse_answer(kind: str, answer: str) -> NoReturn:
+    raise BadRequestError(
+        f"{answer} is not a valid answer to a {kind} question.",
+        f"Answer one of {', '.join(WORDS[kind])}{_ALSO.get(kind, '')}.",
+    )
+
+
+def make_body(asked: QueuedQuestion, source: str, answer: GivenAnswer | None) -> dict[str, Any]:
     """Return the body of the event of an answer or a skip."""
     body: dict[str, Any] = {"kind": asked.kind, "items": list(asked.items), "source": source}
     if answer is not None:
@@ -411,4 +509,8 @@ def make_body(asked: QueuedQuestion, source: str, answer: str | None) -> dict[st
         body["why"] = views.write_reason(asked.reason)
     if not asked.reason.is_plain:
         body["reason"] = asked.reason.to_dict()
+    if asked.examples:
+        body["examples"] = [list(shown) for shown in asked.examples]
+    if asked.names:
+        body["names"] = list(asked.names)
     return body

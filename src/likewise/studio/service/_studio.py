@@ -15,8 +15,10 @@ from likewise.studio.records import FromWorker, Person
 from likewise.studio.service._accounts import Accounts
 from likewise.studio.service._group_pages import GroupPages
 from likewise.studio.service._hub import Hub, Teller
+from likewise.studio.service._profile import make_profile
 from likewise.studio.service._questions_and_answers import QuestionsAndAnswers
-from likewise.studio.service._views import MeView, make_who_view
+from likewise.studio.service._uploads import ItemUploads
+from likewise.studio.service._views import MeView, ProfileView, make_who_view
 from likewise.studio.store import Store, open_store
 
 LEASE_SECONDS = 300.0
@@ -57,8 +59,8 @@ class Studio:
 
     Attributes
     ----------
-    people, asking, groups
-        Services for accounts, questions and groups. In a study, `asking` is a
+    people, asking, groups, uploads
+        Services for accounts, questions, groups and new items. In a study, `asking` is a
         :class:`~likewise.studio.study.desk.StudyDesk`.
     hub : Hub
         The latest derived state.
@@ -94,11 +96,13 @@ class Studio:
             teller or self._make_worker,
             self._count_wanted,
             clock,
-            keep=lambda picture: project.keep_groups(picture.labels),
+            keep=lambda picture: project.keep_groups(picture.labels, picture.seq),
         )
         self.people: Accounts = Accounts(self.hub, clock)
         self.asking: QuestionsAndAnswers = _find_desk(project)(self.hub, project, clock, lease_seconds)
         self.groups: GroupPages = GroupPages(self.hub, project.items, self.asking)
+        self.uploads: ItemUploads = ItemUploads(project, self.hub, self.asking, self.use_new_items)
+        self._profile: tuple[int, ProfileView] | None = None  # with the number of items it describes
         self._closing = threading.Event()
         self._looking = threading.Thread(target=self._look, name="likewise-looking", daemon=True)
 
@@ -161,6 +165,7 @@ class Studio:
             try:
                 self.store.hold()
                 self.hub.refresh()
+                self.use_new_items()
                 start = time.monotonic()
                 if start < due:
                     continue
@@ -172,7 +177,19 @@ class Studio:
             except Exception as error:
                 self.hub.emit("trouble", {"text": str(error)})
 
+    def use_new_items(self) -> None:
+        """Show and ask about items that were added to the project, by this process or another."""
+        if self.project.refresh():
+            self.hub.use_new_items(self.project.items.n)
+
     # ------------------------------------------------------------------ views
+
+    def get_profile(self) -> ProfileView:
+        """Return what is usual among the items; computed once for a number of items."""
+        n = self.project.items.n
+        if self._profile is None or self._profile[0] != n:
+            self._profile = n, make_profile(self.project.items)
+        return self._profile[1]
 
     def show_me(self, person: Person) -> MeView:
         """Return what a page shows about the project and the person."""

@@ -9,7 +9,9 @@ from typing_extensions import TypedDict  # pydantic cannot document the one in P
 
 from likewise._reasons import Reason
 from likewise.exceptions import render
-from likewise.studio.records import Item, Person
+from likewise.studio.records import AskedKind, AskKind, Item, Person
+
+AnswerView = str | dict[str, Any]
 
 
 class ItemView(TypedDict):
@@ -27,14 +29,47 @@ class ItemView(TypedDict):
     broken: str | None
 
 
+class ShownGroupView(TypedDict):
+    """A group in a question: its name, if it has one, and typical items."""
+
+    name: str | None
+    items: list[ItemView]
+
+
+class ColumnView(TypedDict):
+    """What is usual in a column: its range if it has numbers, its levels if it is a category.
+
+    `typical` is the typical difference of two rows, `middle` has the quartiles, and all numbers are shown
+    with `decimals`.
+    """
+
+    name: str
+    typical: float
+    low: float | None
+    high: float | None
+    middle: tuple[float, float] | None
+    decimals: int
+    levels: list[str]
+
+
+class ProfileView(TypedDict):
+    """What is usual among `n` sampled items; `words` has the number of items with each common word."""
+
+    n: int
+    columns: list[ColumnView]
+    words: list[tuple[str, int]]
+
+
 class QuestionView(TypedDict):
-    """A question to show."""
+    """A question to show; `names` are the names in use, which a label question offers."""
 
     id: str
-    kind: Literal["pair", "triplet"]
+    kind: AskedKind
     text: str
     why: str
     items: list[ItemView]
+    groups: list[ShownGroupView]
+    names: list[str]
     practice: bool
     until: float
 
@@ -44,10 +79,15 @@ class AskedView(TypedDict):
 
     kind: str
     items: list[ItemView]
+    groups: list[ShownGroupView]
 
 
 class EventView(TypedDict):
-    """An event of the history."""
+    """An event of the history.
+
+    `answer` is a word or, in terms of the numbers shown, the number of a group, the numbers of the items that
+    do not belong, or a name. `relations` has the rows that it relates, each with 1 for together or 0.
+    """
 
     seq: int
     kind: str
@@ -56,7 +96,8 @@ class EventView(TypedDict):
     mine: bool
     question: AskedView | None
     question_id: str | None
-    answer: str | None
+    answer: AnswerView | None
+    relations: list[tuple[int, int, int]]
     seconds: float | None
     source: str | None
     name: str | None
@@ -263,7 +304,7 @@ class ProjectView(TypedDict):
     title: str
     kind: Literal["image", "sound", "text", "row"]
     n_items: int
-    ask: Literal["pairs", "triplets", "both"]
+    ask: AskKind
     overlap: int
     n_clusters: int | None
     discover: bool
@@ -305,6 +346,32 @@ class LinksView(TypedDict):
     links: list[tuple[int, int, int]]
 
 
+class UploadView(TypedDict):
+    """A file that was received, and what refers to it until it is added."""
+
+    upload: str
+    name: str
+
+
+class AddedView(TypedDict):
+    """The result of an addition."""
+
+    new: bool
+    n: int
+    n_items: int
+    message: str
+
+
+class AdditionView(TypedDict):
+    """The items that joined last; `fitting` until they have groups."""
+
+    n_items: int
+    n_new: int
+    n_unplaced: int
+    unplaced: list[ItemView]
+    fitting: bool
+
+
 class DoneView(TypedDict):
     """A confirmation."""
 
@@ -336,6 +403,10 @@ def make_item_view(item: Item) -> ItemView:
 TEXTS: Mapping[str, str] = {
     "pair": "Do these belong together?",
     "triplet": "Which two belong together?",
+    "placement": "Which group does this belong to?",
+    "members": "Which of these do not belong?",
+    "groups": "Are these two groups the same?",
+    "label": "What is this group called?",
 }
 
 

@@ -80,6 +80,22 @@ export class Api extends EventTarget {
   }
 
   /**
+   * Send a file, without the limit of time of other requests.
+   * @param {string} path
+   * @param {File} file
+   * @returns {Promise<any>}
+   */
+  async upload(path, file) {
+    const response = await this.#send(this.url(path, { name: file.name }), {
+      method: "POST",
+      headers: { "Content-Type": "application/octet-stream", "X-Likewise": "1" },
+      body: file,
+      signal: null,
+    });
+    return this.#json(response);
+  }
+
+  /**
    * Bytes, such as the points of the map. With the ETag of the last ones, status 304 says they have not changed.
    * @param {string} path
    * @param {{etag?: string | null, query?: Record<string, string | number>}} [options]

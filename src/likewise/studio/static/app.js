@@ -35,7 +35,7 @@
 import { Api, ApiError } from "./api.js";
 import { scopeOf } from "./asking.js";
 import { fill, h, openDialog, put } from "./dom.js";
-import { glyph } from "./item.js";
+import { glyph, useProfile } from "./item.js";
 import { Keys } from "./keys.js";
 import { listen } from "./live.js";
 import { Outbox } from "./outbox.js";
@@ -231,6 +231,11 @@ async function main() {
   });
   const api = new Api();
   const me = await hello(api);
+  try {
+    useProfile(await api.get("api/profile"));
+  } catch (error) {
+    console.error(error); // items are shown without it, too
+  }
   const events = new EventTarget();
   const keys = new Keys();
   const outbox = new Outbox(api, scopeOf({ me }));

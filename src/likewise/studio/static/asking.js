@@ -3,10 +3,10 @@
  * Dispatches "show" when there is another question or state to show, and "progress" with the latest progress.
  */
 
-/** @import {Batch, Context, Past, Progress, Question, Receipt, Word} from "./types.js" */
+/** @import {Batch, Context, Past, Progress, Question, Receipt, Reply} from "./types.js" */
 import { ApiError } from "./api.js";
 import { describeWithItems } from "./history.js";
-import { preload } from "./item.js";
+import { preload, preloadSmall } from "./item.js";
 
 const AHEAD = 3; // questions requested at once: the current one and those after it
 const MOST = 10; // maximum number the server returns at once
@@ -170,11 +170,11 @@ export class Asking extends EventTarget {
   }
 
   /**
-   * @param {Word} word
+   * @param {Reply} answer
    * @param {number} seconds
    */
-  answer(word, seconds) {
-    this.#say("api/answers", { answer: word, seconds });
+  answer(answer, seconds) {
+    this.#say("api/answers", { answer, seconds });
   }
 
   /** @param {number} seconds */
@@ -184,7 +184,7 @@ export class Asking extends EventTarget {
 
   /**
    * @param {string} path
-   * @param {{answer?: Word, seconds: number}} what
+   * @param {{answer?: Reply, seconds: number}} what
    */
   #say(path, what) {
     const question = this.current;
@@ -265,7 +265,9 @@ export class Asking extends EventTarget {
       if (!(await this.#claims.take(question.id)) || this.#over) continue;
       if ([this.current, ...this.#queue].some((one) => one?.id === question.id)) continue; // arrived meanwhile
       this.#queue.push(question);
-      question.items.forEach(preload);
+      const large = question.groups.length === 0 ? question.items : question.kind === "placement" || question.kind === "label" ? question.items.slice(0, 1) : [];
+      large.forEach(preload);
+      for (const item of question.groups.length > 0 ? [...question.items, ...question.groups.flatMap((group) => group.items)] : []) preloadSmall(item);
     }
     if (this.#over) return;
     this.message = message;

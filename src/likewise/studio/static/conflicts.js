@@ -2,6 +2,7 @@
 
 import { count, fill, h, openDialog } from "./dom.js";
 import { closeNotice, giveHint, itemName, latest, takeBack } from "./hints.js";
+import { describeAnswer, pastItems } from "./history.js";
 import { figures, itemCard } from "./item.js";
 import { useStyle } from "./styles.js";
 
@@ -23,8 +24,6 @@ import { useStyle } from "./styles.js";
  * @property {number} n_near number of neighbouring items that contradict it
  */
 
-/** Which two items of a triplet an answer joins. @type {Record<string, [number, number]>} */
-const TOGETHER = { AB: [0, 1], AC: [0, 2], BC: [1, 2] };
 /** @type {[Word, string][]} */
 const PAIR_WORDS = [["SAME", "Same"], ["DIFFERENT", "Different"], ["UNSURE", "Unsure"]];
 /** @type {[Word, string][]} */
@@ -121,7 +120,8 @@ function oddCard(ctx, odd, i, update) {
   const { items, answers } = odd;
   const [a, b] = items;
   const given = answers.map((answer) => answerEntry(answer, ...oddActions(ctx, answer, update)));
-  const title = items.map((item) => itemName(item)).join(" – ");
+  const kind = answers[0]?.question?.kind;
+  const title = (kind === "placement" ? items.slice(0, 1) : kind === "members" ? items.slice(1) : items).map((item) => itemName(item)).join(" – ");
   const relates = answers[0] && a && b && items.length === 2 ? relation(answers[0], a, b) : null;
   const chance = Math.min(99, Math.round(100 * odd.chance));
   return h("article", { class: "card conflict odd", "aria-label": `Odd answer ${i + 1}: ${title}` },
@@ -129,7 +129,8 @@ function oddCard(ctx, odd, i, update) {
     h("p", null, h("strong", null, `probably wrong: ${chance} %`), ` · ${reasonSentence(odd)}`),
     a && b && relates
       ? h("ol", { class: "chain" }, h("li", null, itemCard(a)), h("li", { class: `chain-step ${relates}` }, ...given), h("li", null, itemCard(b)))
-      : [h("div", { class: "gallery" }, ...items.map((item) => itemCard(item))), h("ul", { class: "chain-rest" }, ...given.map((one) => h("li", null, one)))]);
+      : [h("div", { class: "gallery" }, ...(answers[0] ? pastItems(answers[0]).map(({ item, mark, apart }) => h("div", { class: apart ? "past-item apart" : "past-item" },
+        mark && h("span", { class: "letter small", "aria-hidden": "true" }, mark), apart && h("span", { class: "sr" }, "Apart: "), itemCard(item))) : items.map((item) => itemCard(item)))), h("ul", { class: "chain-rest" }, ...given.map((one) => h("li", null, one)))]);
 }
 
 /**
@@ -140,7 +141,7 @@ function oddCard(ctx, odd, i, update) {
  */
 function oddActions(ctx, answer, update) {
   if (!answer.can_undo) return [];
-  const about = `${word(answer)}, by ${answer.mine ? "you" : answer.person}`;
+  const about = `${describeAnswer(answer)}, by ${answer.mine ? "you" : answer.person}`;
   const { seq } = answer;
   /**
    * @param {string} label
@@ -210,23 +211,8 @@ function card(ctx, conflict, i, update) {
  * @returns {"together" | "apart" | null}
  */
 function relation(answer, a, b) {
-  const rows = (answer.question?.items ?? []).map((item) => item.row);
-  const [i, j] = [rows.indexOf(a.row), rows.indexOf(b.row)].sort();
-  if (i === undefined || j === undefined || i < 0 || answer.answer === null) return null;
-  if (answer.answer === "SAME") return "together";
-  if (answer.answer === "DIFFERENT" || answer.answer === "NEITHER") return "apart";
-  const pair = TOGETHER[answer.answer];
-  if (!pair) return null;
-  return pair[0] === i && pair[1] === j ? "together" : "apart";
-}
-
-/**
- * The label of an answer.
- * @param {Past} answer
- */
-function word(answer) {
-  const words = answer.question?.kind === "triplet" ? TRIPLET_WORDS : PAIR_WORDS;
-  return words.find(([name]) => name === answer.answer)?.[1] ?? String(answer.answer);
+  const found = answer.relations.find(([i, j]) => (i === a.row && j === b.row) || (i === b.row && j === a.row));
+  return found ? (found[2] ? "together" : "apart") : null;
 }
 
 /**
@@ -238,7 +224,7 @@ function answerEntry(answer, ...buttons) {
   const when = new Date(answer.time);
   const triplet = answer.question?.kind === "triplet";
   return h("div", { class: "answer-entry" },
-    h("strong", null, word(answer)),
+    h("strong", { dir: "auto" }, describeAnswer(answer)),
     triplet && h("span", { class: "small muted", dir: "auto" }, (answer.question?.items ?? []).map((item, k) => `${"ABC"[k]} ${itemName(item)}`).join(", ")),
     h("span", { class: "small muted" }, answer.mine ? "you" : answer.person, ", ",
       h("time", { datetime: answer.time, title: when.toLocaleString() }, when.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })),
@@ -253,7 +239,7 @@ function answerEntry(answer, ...buttons) {
  * @param {() => void} update
  */
 function actions(ctx, answer, update) {
-  const about = `${word(answer)}, by ${answer.mine ? "you" : answer.person}`;
+  const about = `${describeAnswer(answer)}, by ${answer.mine ? "you" : answer.person}`;
   return [
     answer.can_undo && h("button", { type: "button", class: "small", "aria-label": `Undo this answer: ${about}`, "data-focus": `back ${answer.seq}`,
       on: { click: () => takeBack(ctx, answer.seq, update) } }, "Undo"),
@@ -268,7 +254,18 @@ function actions(ctx, answer, update) {
  * @param {Past} answer
  * @param {() => void} update
  */
-function answerAgain(ctx, answer, update) {
+async function answerAgain(ctx, answer, update) {
+  if (!["pair", "triplet"].includes(answer.question?.kind ?? "")) {
+    try {
+      const undone = await ctx.outbox.post("api/undo", { key: ctx.api.key(), of: answer.seq });
+      if (undone.question) ctx.go("question");
+      else ctx.toast("The answer was undone. The question is no longer open.", "info");
+      update();
+    } catch (error) {
+      ctx.toast(String(error), "bad");
+    }
+    return;
+  }
   const triplet = answer.question?.kind === "triplet";
   const begun = performance.now();
   /** @param {Word} now */

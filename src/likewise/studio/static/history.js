@@ -1,16 +1,29 @@
 /** The history: answers and skips, newest first, each with an undo button. */
 
-/** @import {Context, Past, Unmount} from "./types.js" */
+/** @import {Context, Item, Past, Unmount} from "./types.js" */
 import { fill, h } from "./dom.js";
 import { itemCard, LETTERS } from "./item.js";
 
 /** @type {Record<string, string>} */
 export const WORDS = {
   SAME: "Same", DIFFERENT: "Different", UNSURE: "Unsure", AB: "A and B", AC: "A and C", BC: "B and C", NEITHER: "No two",
+  NEW: "None of the groups",
 };
 
 /** The origin of an answer that was not given to a question. @type {Record<string, string>} */
 const SOURCES = { groups: "on the Groups page", import: "imported", study: "in the study", practice: "for practice" };
+
+/**
+ * An answer in words.
+ * @param {Past} past
+ */
+export function describeAnswer({ answer, question }) {
+  if (answer === null) return "";
+  if (typeof answer === "string") return question?.kind === "members" && answer === "SAME" ? "All belong to the group" : (WORDS[answer] ?? answer);
+  if ("name" in answer) return `Named “${answer.name}”`;
+  if ("unlike" in answer) return `${answer.unlike.length} of ${(question?.items.length ?? 1) - 1} ${answer.unlike.length === 1 ? "does" : "do"} not belong to the group`;
+  return `In ${answer.groups.map((n) => question?.groups[n - 1]?.name ?? `group ${n} of ${question?.groups.length ?? n}`).join(" and ")}`;
+}
 
 /**
  * An event in words.
@@ -19,10 +32,29 @@ const SOURCES = { groups: "on the Groups page", import: "imported", study: "in t
 export function describe(past) {
   if (past.kind === "skip") return "Skipped";
   if (past.kind === "name") return `Named “${past.name ?? ""}”`;
-  if (past.kind === "answer") return WORDS[past.answer ?? ""] ?? String(past.answer);
-  if (past.kind === "confirm") return `Kept: ${WORDS[past.answer ?? ""] ?? ""}`;
-  if (past.kind === "again") return `Asked again: ${WORDS[past.answer ?? ""] ?? ""}`;
+  if (past.kind === "answer") return describeAnswer(past);
+  if (past.kind === "confirm") return `Kept: ${describeAnswer(past)}`;
+  if (past.kind === "again") return `Asked again: ${describeAnswer(past)}`;
   return past.kind === "undo" ? "Undo" : past.kind;
+}
+
+/**
+ * The items of a past question, each with a letter or number, and whether the answer puts it apart from the first.
+ * Of a placement in a group, only the item and this group.
+ * @param {Past} past
+ * @returns {{item: Item, mark: string, apart: boolean}[]}
+ */
+export function pastItems({ answer, question }) {
+  if (!question) return [];
+  const { kind, items, groups } = question;
+  if (kind === "pair" || kind === "triplet" || groups.length === 0) return items.map((item, i) => ({ item, mark: LETTERS[i] ?? "", apart: false }));
+  const first = items.slice(0, 1).map((item) => ({ item, mark: "", apart: false }));
+  if (kind === "label" || kind === "groups") return items.map((item) => ({ item, mark: "", apart: false }));
+  const chosen = answer !== null && typeof answer === "object" && "groups" in answer ? answer.groups : null;
+  const unlike = answer !== null && typeof answer === "object" && "unlike" in answer ? answer.unlike : [];
+  if (kind === "members") return [...first, ...items.slice(1).map((item, i) => ({ item, mark: String(i + 1), apart: unlike.includes(i + 1) }))];
+  const shown = groups.flatMap((group, i) => (chosen ? (chosen.includes(i + 1) ? group.items : []) : group.items.slice(0, 1)).map((item) => ({ item, mark: String(i + 1), apart: answer === "NEW" })));
+  return [...first, ...shown];
 }
 
 /**
@@ -30,7 +62,9 @@ export function describe(past) {
  * @param {Past} past
  */
 export function describeWithItems(past) {
-  return `${describe(past)}, ${(past.question?.items ?? []).map((item) => item.title).join(" and ")}`;
+  const { kind = "", items = [] } = past.question ?? {};
+  const about = kind === "placement" ? items.slice(0, 1) : kind === "members" ? items.slice(1) : items;
+  return `${describe(past)}, ${about.map((item) => item.title).join(" and ")}`;
 }
 
 /**
@@ -80,10 +114,10 @@ export function mount(root, ctx) {
       });
     }
     fill(line,
-      h("div", { class: "past-items" }, ...(past.question?.items ?? []).map((item, i) => h("div", { class: "past-item" },
-        h("span", { class: "letter small", "aria-hidden": "true" }, LETTERS[i] ?? ""), itemCard(item)))),
+      h("div", { class: "past-items" }, ...pastItems(past).map(({ item, mark, apart }) => h("div", { class: apart ? "past-item apart" : "past-item" },
+        mark && h("span", { class: "letter small", "aria-hidden": "true" }, mark), apart && h("span", { class: "sr" }, "Apart: "), itemCard(item)))),
       h("div", { class: "past-answer" },
-        h("strong", { dir: "auto", class: `past-word ${(past.answer ?? past.kind).toLowerCase()}` }, describe(past)),
+        h("strong", { dir: "auto", class: `past-word ${(typeof past.answer === "string" ? past.answer : past.kind).toLowerCase()}` }, describe(past)),
         h("span", { class: "muted small" }, h("time", { datetime: past.time }, Number.isNaN(when.getTime()) ? past.time : when.toLocaleString()),
           past.seconds !== null && past.seconds !== undefined && ` · ${past.seconds.toFixed(1)} s`,
           !past.mine && h("span", { dir: "auto" }, ` · ${past.person}`),

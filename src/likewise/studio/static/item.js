@@ -1,32 +1,54 @@
 /** Items: full size on the question page, small in galleries, and magnified. */
 
-/** @import {Item} from "./types.js" */
-import { compareCells, markTexts } from "./diff.js";
-import { h, openDialog, put, s } from "./dom.js";
+/** @import {Column, Item, Profile} from "./types.js" */
+import { compareCells, formatCell, markTexts, placeInRange, rarityOf } from "./diff.js";
+import { h, openDialog, s } from "./dom.js";
+import { soundView, toOneScale } from "./sound.js";
 
 const TINY = 96; // pixels; smaller images are enlarged without smoothing
+const FOLDED = 900; // characters of a long text that are shown at first
+const NOTABLE = 1; // typical differences of its column from which a cell is marked
+const STRONG = 2; // from which it is marked most strongly
 export const LETTERS = ["A", "B", "C"];
+
+/** @type {Map<string, Column>} what is usual in each column */
+let usual = new Map();
+/** @type {((word: string) => number) | null} how rare words are */
+let rarity = null;
+
+/**
+ * Set what is usual among the items, before any item is shown.
+ * @param {Profile} profile
+ */
+export function useProfile(profile) {
+  usual = new Map(profile.columns.map((column) => [column.name, column]));
+  rarity = profile.words.length > 0 ? rarityOf(profile) : null;
+}
 
 /**
  * The figures of a question, with the differences between the items marked.
  * @param {Item[]} items
- * @param {{marks: boolean, onSettled?: () => void}} options `onSettled`: all pictures have loaded or failed
+ * @param {{marks: boolean, onSettled?: () => void}} options `onSettled`: all pictures and the lengths of all sounds have loaded or failed
  * @returns {HTMLElement[]}
  */
 export function figures(items, options) {
   let open = 1;
+  /** @type {HTMLElement[]} */
+  let found = [];
   const settle = () => {
     open -= 1;
-    if (open === 0) options.onSettled?.();
+    if (open > 0) return;
+    toOneScale(found.flatMap((figure) => [...figure.querySelectorAll(".sound")]));
+    options.onSettled?.();
   };
-  const texts = options.marks && items.every((item) => item.text !== null) ? markTexts(items.map((item) => item.text ?? "")) : null;
-  const cells = compareCells(items.map((item) => item.cells));
-  const found = items.map((item, i) => {
+  const texts = options.marks && items.every((item) => item.text !== null) ? markTexts(items.map((item) => item.text ?? ""), rarity) : null;
+  const cells = compareCells(items.map((item) => item.cells), usual);
+  found = items.map((item, i) => {
     const letter = LETTERS[i] ?? "";
     const parts = [];
     if (item.kind === "image" || item.kind === "sound") {
-      open += item.kind === "image" && !item.broken ? 1 : 0;
-      parts.push(item.broken ? brokenNote(item) : item.kind === "image" ? picture(item, letter, settle) : sound(item, letter));
+      open += item.broken ? 0 : 1;
+      parts.push(item.broken ? brokenNote(item) : item.kind === "image" ? picture(item, letter, settle) : soundView(item, letter, settle));
     }
     if (item.text !== null) parts.push(text(item, letter, texts?.[i] ?? null));
     if (item.cells.length > 0) parts.push(table(item, i, cells, options.marks));
@@ -36,6 +58,7 @@ export function figures(items, options) {
         h("span", { class: "title", dir: "auto", title: item.title }, caption(item))),
       h("div", { class: "body" }, ...parts));
   });
+  scrollTogether(found.flatMap((figure) => [...figure.querySelectorAll(".cells")]));
   queueMicrotask(settle); // for the initial value of `open`: there may be no pictures to wait for
   return found;
 }
@@ -93,41 +116,6 @@ function imageOf(item, address, loading, settle) {
 }
 
 /**
- * @param {Item} item
- * @param {string} letter
- */
-function sound(item, letter) {
-  const player = h("audio", { controls: true, preload: "auto", src: item.media, "aria-label": `Sound ${letter}, ${item.title}` });
-  const line = h("div", { class: "playhead", hidden: true });
-  const shown = h("div", { class: "spectrogram" });
-  if (item.spectrogram) {
-    const image = h("img", { src: item.spectrogram, alt: `Spectrogram of ${item.title}`, draggable: "false" });
-    image.addEventListener("error", () => image.replaceWith(h("span", { class: "muted small" }, "no spectrogram")));
-    put(shown, image, line);
-    shown.addEventListener("click", (event) => {
-      if (!Number.isFinite(player.duration)) return;
-      const box = shown.getBoundingClientRect();
-      player.currentTime = ((event.clientX - box.left) / box.width) * player.duration;
-      void player.play();
-    });
-  }
-  const follow = () => {
-    if (!shown.isConnected) return player.pause();
-    line.hidden = !Number.isFinite(player.duration) || player.duration === 0;
-    line.style.left = `${(100 * player.currentTime) / (player.duration || 1)}%`;
-    if (!player.paused) requestAnimationFrame(follow);
-  };
-  for (const event of ["play", "seeked", "pause", "ended"]) player.addEventListener(event, follow);
-  player.addEventListener("play", () => {
-    for (const other of document.querySelectorAll("audio")) if (other !== player) other.pause();
-  });
-  player.addEventListener("error", () => {
-    player.replaceWith(h("p", { class: "note warn broken" }, `“${item.title}” cannot be played here. You can still answer, or skip.`));
-  });
-  return h("div", { class: "sound" }, shown, player);
-}
-
-/**
  * Text for screen readers, with its own direction, so that it does not affect the direction of the surrounding text,
  * which depends on its first letter.
  * @param {string} words
@@ -142,31 +130,110 @@ function unseen(words) {
  * @param {import("./diff.js").Piece[] | null} marked
  */
 function text(item, letter, marked) {
-  const body = marked
-    ? marked.map((piece) => (piece.only ? h("mark", null, unseen(" only here: "), piece.text, unseen(". ")) : piece.text))
-    : [item.text ?? ""];
+  const all = marked ?? [{ text: item.text ?? "", only: false, shared: false, rarity: 0 }];
+  const [first, rest] = fold(all);
+  /** @param {import("./diff.js").Piece} piece */
+  const draw = (piece) => {
+    if (!piece.only && !piece.shared) return piece.text;
+    const mark = h("mark", { class: piece.only ? "" : "shared" }, unseen(piece.only ? " only here: " : " in both: "), piece.text, unseen(". "));
+    mark.style.setProperty("--rare", `${Math.round(35 + 65 * piece.rarity)}%`);
+    return mark;
+  };
   // Focusable, so that it can be scrolled by keyboard.
-  return h("div", { class: "text", tabindex: "0", role: "group", "aria-label": `Text ${letter}`, dir: "auto" }, ...body);
+  const shown = h("div", { class: "text", tabindex: "0", role: "group", "aria-label": `Text ${letter}`, dir: "auto" }, ...first.map(draw));
+  if (rest.length > 0) {
+    const hidden = rest.filter((piece) => piece.only || piece.shared).length;
+    const length = (item.text ?? "").length.toLocaleString("en");
+    const more = h("button", { type: "button", class: "small fold" }, `Show all ${length} characters${hidden ? `, ${hidden} more marked` : ""}`);
+    more.addEventListener("click", () => {
+      more.remove();
+      shown.append(...rest.map(draw));
+      shown.focus();
+    });
+    shown.append("… ", more);
+  }
+  return shown;
 }
 
 /**
+ * The beginning of a long text, and the rest, which is folded; cut between words.
+ * @param {import("./diff.js").Piece[]} pieces
+ * @returns {[import("./diff.js").Piece[], import("./diff.js").Piece[]]}
+ */
+function fold(pieces) {
+  if (pieces.reduce((sum, piece) => sum + piece.text.length, 0) <= 1.3 * FOLDED) return [pieces, []];
+  let left = FOLDED;
+  const at = pieces.findIndex((piece) => (left -= piece.text.length) < 0);
+  const piece = /** @type {import("./diff.js").Piece} */ (pieces[at]);
+  const end = piece.text.length + left;
+  const space = piece.text.slice(0, end).search(/\s\S*$/);
+  const cut = space > 0 ? space : end;
+  return [
+    [...pieces.slice(0, at), { ...piece, text: piece.text.slice(0, cut) }],
+    [{ ...piece, text: piece.text.slice(cut) }, ...pieces.slice(at + 1)],
+  ];
+}
+
+/**
+ * The cells of a row: the columns that set the items apart first, each value with its place in the range of its column.
  * @param {Item} item
  * @param {number} i
  * @param {ReturnType<typeof compareCells>} compared
  * @param {boolean} marks
  */
 function table(item, i, compared, marks) {
-  const rows = compared.columns.flatMap((column, c) => {
+  const rows = compared.columns.map((name, c) => {
     const value = compared.values[c]?.[i] ?? null;
-    const apart = marks && Boolean(compared.apart[c]?.[i]);
-    const equal = marks && !apart;
-    return [h("tr", { class: apart ? "apart" : equal ? "equal" : "" },
-      h("th", { scope: "row", dir: "auto" }, column),
-      h("td", { dir: "auto" }, apart && glyph("M5 9h14M5 15h14M16 4L8 20"), value === null || value === "" ? h("span", { class: "muted" }, "empty") : value,
-        apart && h("span", { class: "sr" }, " (differs)")))];
+    const apart = marks ? (compared.apart[c]?.[i] ?? 0) : 0;
+    const column = usual.get(name);
+    const bar = range(compared.values[c] ?? [], i, column);
+    const cell = h("td", { dir: "auto", colspan: bar ? null : "2", class: bar ? "number" : "" },
+      value === null || value === "" ? h("span", { class: "muted" }, "empty") : h("span", { title: bar ? value : null }, formatCell(value, column)),
+      apart >= NOTABLE && h("span", { class: "sr" }, " (differs)"));
+    const row = h("tr", { class: apart >= NOTABLE ? "apart" : marks && apart === 0 ? "equal" : "" }, h("th", { scope: "row", dir: "auto" }, name), cell, bar && h("td", { class: "placed" }, bar));
+    row.style.setProperty("--apart", `${Math.round(100 * Math.min(1, Math.max(0, apart - NOTABLE / 2) / (STRONG - NOTABLE / 2)))}%`);
+    return row;
   });
   return h("div", { class: "scroll cells", tabindex: "0", role: "group", "aria-label": `Columns of ${item.title}` },
     h("table", null, h("caption", { class: "sr" }, `Columns of ${item.title}`), h("tbody", null, ...rows)));
+}
+
+/**
+ * A bar with the range of a column, its middle half, the value of an item, and those of the others as thin lines.
+ * @param {(string | null)[]} values
+ * @param {number} i
+ * @param {Column | undefined} column
+ */
+function range(values, i, column) {
+  const place = placeInRange(values[i] ?? null, column);
+  if (place === null || !column?.middle) return null;
+  /** @param {string} name @param {number} from @param {number} [to] */
+  const part = (name, from, to) => {
+    const found = h("span", { class: name });
+    found.style.setProperty("left", `${100 * from}%`);
+    if (to !== undefined) found.style.setProperty("width", `${100 * (to - from)}%`);
+    return found;
+  };
+  const [from, to] = column.middle.map((value) => placeInRange(String(value), column) ?? 0);
+  const others = values.flatMap((value, j) => {
+    const at = j === i ? null : placeInRange(value, column);
+    return at === null ? [] : [part("other", at)];
+  });
+  const [low, high, first, last] = [column.low ?? 0, column.high ?? 0, ...column.middle].map((value) => formatCell(String(value), column));
+  const words = `The column goes from ${low} to ${high}; half of the rows are between ${first} and ${last}.`;
+  return h("span", { class: "range", title: words, "aria-hidden": "true" }, part("middle", from ?? 0, to), ...others, part("here", place));
+}
+
+/**
+ * Scroll the tables of the items of a question together, so that the same column is always side by side.
+ * @param {Element[]} tables
+ */
+function scrollTogether(tables) {
+  for (const one of tables) {
+    one.addEventListener("scroll", () => {
+      for (const other of tables) if (other !== one && other.scrollTop !== one.scrollTop) other.scrollTop = one.scrollTop;
+    });
+  }
 }
 
 /** @param {string} d */
@@ -280,6 +347,15 @@ export function zoom(items) {
   });
   dialog.querySelector("h2")?.focus(); // so that Space also closes what Space opened
   draw();
+}
+
+/**
+ * Load what the small card of an item shows.
+ * @param {Item} item
+ */
+export function preloadSmall(item) {
+  const address = item.kind === "sound" ? item.spectrogram : item.kind === "image" ? (item.thumb ?? item.media) : null;
+  if (address && !item.broken) new Image().src = address;
 }
 
 /**

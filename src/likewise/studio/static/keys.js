@@ -5,7 +5,7 @@
  * while a person types or a dialog is open, with Ctrl, Alt or Meta, and when a held key repeats.
  */
 
-/** @typedef {{name: string, label: string, group: "pair" | "triplet" | "any", keys: string[]}} Action */
+/** @typedef {{name: string, label: string, group: "pair" | "triplet" | "placement" | "members" | "label" | "any", keys: string[]}} Action */
 
 /** @type {readonly Action[]} */
 export const ACTIONS = [
@@ -17,6 +17,14 @@ export const ACTIONS = [
   { name: "triplet.bc", label: "B and C", group: "triplet", keys: ["3"] },
   { name: "triplet.neither", label: "No two", group: "triplet", keys: ["n", "4"] },
   { name: "triplet.unsure", label: "Unsure", group: "triplet", keys: ["u", "5"] },
+  ...[1, 2, 3, 4, 5, 6, 7].map((n) => /** @type {Action} */ ({ name: `group.${n}`, label: `Group ${n}`, group: "placement", keys: [String(n)] })),
+  { name: "placement.new", label: "None of these", group: "placement", keys: ["n"] },
+  { name: "placement.unsure", label: "Unsure", group: "placement", keys: ["u"] },
+  ...[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((n) => /** @type {Action} */ ({ name: `tile.${n}`, label: `Item ${n} does not belong`, group: "members", keys: [String(n % 10)] })),
+  { name: "members.confirm", label: "Confirm", group: "members", keys: ["Enter"] },
+  { name: "members.unsure", label: "Unsure", group: "members", keys: ["u"] },
+  { name: "label.save", label: "Save the name", group: "label", keys: ["Enter"] },
+  { name: "label.unsure", label: "Unsure", group: "label", keys: ["u"] },
   { name: "skip", label: "Skip", group: "any", keys: ["k"] },
   { name: "undo", label: "Undo my last answer", group: "any", keys: ["z"] },
   { name: "zoom", label: "Enlarge", group: "any", keys: [" "] },

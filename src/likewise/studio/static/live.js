@@ -2,7 +2,7 @@
 
 /** @import {Api} from "./api.js" */
 
-const NAMES = ["progress", "picture", "descriptions", "layout", "ready", "trouble"];
+const NAMES = ["progress", "picture", "descriptions", "layout", "ready", "trouble", "items"];
 
 /**
  * Listen while the page is visible. A hidden tab disconnects: browsers allow only six connections per server.

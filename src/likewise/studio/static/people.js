@@ -1,5 +1,6 @@
 // People and results, for the owner: who answers, how far they agree, login links, and files to download.
 
+import { additions } from "./additions.js";
 import { count, fill, h, openDialog } from "./dom.js";
 import { latest } from "./hints.js";
 import { useStyle } from "./styles.js";
@@ -41,7 +42,7 @@ export async function mount(root, ctx) {
   const agreement = h("div", null);
   fill(root, h("section", { class: "view" }, h("h1", null, "People and results"),
     h("div", { class: "people-part" }, agreement, table, form(ctx, () => update()), explained()),
-    data(ctx), results(ctx)));
+    data(ctx), !ctx.me.project.study && additions(ctx, signal), results(ctx)));
   const update = latest(async () => {
     try {
       const got = await ctx.api.get("api/people");

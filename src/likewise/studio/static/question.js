@@ -6,10 +6,12 @@
  * `data-ready="true"` once the question is painted and keys count.
  */
 
-/** @import {Context, Question, Unmount, Word} from "./types.js" */
+/** @import {Context, Question, Reply, Unmount, Word} from "./types.js" */
 import { Asking, Clock } from "./asking.js";
 import { fill, h } from "./dom.js";
+import { drawGroupQuestion } from "./group_question.js";
 import { figures, glyph, LETTERS, zoom } from "./item.js";
+import { ACTIONS } from "./keys.js";
 import { drawProgress } from "./progress.js";
 import { openHelp, openSettings, preferences } from "./settings.js";
 
@@ -29,12 +31,36 @@ const CHOICES = {
     { action: "triplet.neither", word: "NEITHER", label: "No two", look: "no" },
     { action: "triplet.unsure", word: "UNSURE", label: "Unsure", look: "" },
   ],
+  groups: [
+    { action: "pair.different", word: "DIFFERENT", label: "Different", look: "no" },
+    { action: "pair.unsure", word: "UNSURE", label: "Unsure", look: "" },
+    { action: "pair.same", word: "SAME", label: "Same", look: "yes" },
+  ],
+};
+
+/**
+ * Buttons of questions about groups, whose actions depend on what was selected; see group_question.js.
+ * @type {Record<string, {action: string, label: string, look: string}[]>}
+ */
+const BUTTONS = {
+  placement: [
+    { action: "placement.new", label: "None of these", look: "" },
+    { action: "placement.unsure", label: "Unsure", look: "" },
+  ],
+  members: [
+    { action: "members.unsure", label: "Unsure", look: "" },
+    { action: "members.confirm", label: "All belong", look: "yes" },
+  ],
+  label: [
+    { action: "label.unsure", label: "Unsure", look: "" },
+    { action: "label.save", label: "Save the name", look: "yes" },
+  ],
 };
 
 /**
  * @param {HTMLElement} root
  * @param {Context} ctx
- * @param {{progress?: boolean, why?: boolean, without?: ReadonlySet<string>, onFinished?: (message: string | null) => void, onAnswer?: (question: Question, word: Word | null) => void}} [options]
+ * @param {{progress?: boolean, why?: boolean, without?: ReadonlySet<string>, onFinished?: (message: string | null) => void, onAnswer?: (question: Question, answer: Reply | null) => void}} [options]
  *   `without`: actions not offered, such as "undo" or "pair.unsure"
  * @returns {Unmount}
  */
@@ -44,6 +70,8 @@ export function mount(root, ctx, options = {}) {
   let ready = false;
   let shown = ""; // id of the question on the screen
   let kind = ""; // kind of question that the buttons are for
+  /** @type {import("./group_question.js").GroupQuestion | null} */
+  let drawn = null; // the question about groups on the screen
 
   const heading = h("h1", { id: "question-text" });
   const why = h("div", { class: "ask-more" });
@@ -56,14 +84,14 @@ export function mount(root, ctx, options = {}) {
     h("div", { class: "ask" }, heading, why), items, still, h("div", { class: "desk" }, answers, more), strip);
   fill(root, page);
 
-  /** @param {Word} word */
-  const answer = (word) => {
+  /** @param {Reply} given */
+  const answer = (given) => {
     if (!ready || !asking.current) return;
     const question = asking.current;
     const seconds = clock.seconds;
     ready = false;
-    asking.answer(word, seconds);
-    options.onAnswer?.(question, word);
+    asking.answer(given, seconds);
+    options.onAnswer?.(question, given);
   };
   const skip = () => {
     if (!ready || !asking.current) return;
@@ -82,7 +110,10 @@ export function mount(root, ctx, options = {}) {
     ctx.announce("Undone.");
     if (asking.current === at) ready = at !== null; // nothing to show yet: it comes with the reply
   };
-  const closer = () => asking.current && zoom(asking.current.items);
+  const closer = () => {
+    const now = asking.current;
+    if (now) zoom(now.kind === "placement" || now.kind === "label" ? now.items.slice(0, 1) : now.kind === "members" ? now.items.slice(1) : now.items);
+  };
   /** @param {number} i */
   const play = (i) => {
     const player = items.querySelectorAll("figure")[i]?.querySelector("audio");
@@ -116,11 +147,13 @@ export function mount(root, ctx, options = {}) {
     const choices = (CHOICES[kind] ?? []).filter((choice) => offered(choice.action));
     const layer = /** @type {Record<string, () => void>} */ ({ undo, skip, zoom: closer });
     for (const choice of choices) layer[choice.action] = () => answer(choice.word);
+    for (const action of kind in BUTTONS ? ACTIONS.filter((one) => one.group === kind) : []) layer[action.name] = () => drawn?.acts[action.name]?.();
     [0, 1, 2].forEach((i) => { layer[`play.${i + 1}`] = () => play(i); });
     endKeys();
     endKeys = ctx.keys.use(Object.fromEntries(Object.entries(layer).filter(([action]) => offered(action))));
     answers.className = `answers ${kind}`;
-    fill(answers, ...choices.map((choice) => button(choice.action, choice.label, `answer ${choice.look}`, () => answer(choice.word))));
+    fill(answers, ...choices.map((choice) => button(choice.action, choice.label, `answer ${choice.look}`, () => answer(choice.word))),
+      ...(BUTTONS[kind] ?? []).map((one) => button(one.action, one.label, `answer ${one.look}`, () => drawn?.acts[one.action]?.())));
     fill(more,
       offered("undo") && button("undo", "Undo", "quiet", undo, "M9 14L4 9l5-5M4 9h10a6 6 0 0 1 0 12h-3"),
       offered("skip") && button("skip", "Skip", "quiet", skip, "M5 5l8 7-8 7zM19 5v14"),
@@ -128,6 +161,14 @@ export function mount(root, ctx, options = {}) {
       button("reference", "Reference", "quiet", () => ctx.showReference(), "M4 5a2 2 0 0 1 2-2h14v16H6a2 2 0 0 0-2 2zM20 19v2H6"),
       button("help", "Keys", "quiet", () => openHelp(ctx), "M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8"),
       button("settings", "Settings", "quiet", () => openSettings(ctx), "M4 7h10M18 7h2M4 17h2M10 17h10M16 5v4M8 15v4"));
+  };
+
+  /** Say on the button that confirms how many items were selected. */
+  const showSelected = () => {
+    const confirm = answers.querySelector('[data-action="members.confirm"] span');
+    if (!confirm) return;
+    const n = items.querySelectorAll('.tap[aria-pressed="true"]').length;
+    confirm.textContent = n === 0 ? "All belong" : `${n} ${n === 1 ? "does" : "do"} not belong`;
   };
 
   /** @param {Question} question */
@@ -143,13 +184,17 @@ export function mount(root, ctx, options = {}) {
       drawButtons();
     }
     heading.className = "";
-    fill(heading, question.text || (kind === "pair" ? "Do these belong together?" : "Which two belong together?"));
+    fill(heading, question.text);
     fill(why, question.practice && h("span", { class: "badge" }, "practice"),
       question.why && options.why !== false && h("details", { class: "why" }, h("summary", null, "Why this question?"), h("p", { dir: "auto" }, question.why)));
-    items.className = `items ${kind}`;
-    items.replaceChildren(...figures(question.items, { marks: preferences.marks, onSettled: () => shown === question.id && clock.start() }));
+    items.className = `items ${kind} of-${question.items[0]?.kind ?? ""}`;
+    const onSettled = () => shown === question.id && clock.start();
+    drawn = drawGroupQuestion(question, { give: answer, changed: showSelected, onSettled, marks: preferences.marks });
+    items.replaceChildren(...(drawn?.parts ?? figures(question.items, { marks: preferences.marks, onSettled })));
+    showSelected();
     shown = question.id;
-    ctx.announce([heading.textContent, ...question.items.map((item, i) => `${LETTERS[i]}: ${item.title}`)].join(". "));
+    const named = kind === "placement" || kind === "label" ? question.items.slice(0, 1) : kind === "members" ? question.items.slice(1) : question.items;
+    ctx.announce([heading.textContent, ...named.map((item, i) => (drawn ? item.title : `${LETTERS[i]}: ${item.title}`))].join(". "));
     requestAnimationFrame(() => setTimeout(() => {
       if (shown !== question.id) return;
       clock.start();
@@ -157,6 +202,7 @@ export function mount(root, ctx, options = {}) {
         if (shown !== question.id || asking.current?.id !== question.id) return;
         ready = true;
         page.dataset["ready"] = "true";
+        drawn?.focus?.();
       }, GUARD);
     }));
   };

@@ -111,8 +111,9 @@ export function openHelp(ctx) {
       + "“Unsure” is a good answer too: it is better than a guess. You can skip a question and return to it from the history."),
     !ctx.keys.enabled && h("p", { class: "note warn" }, "Single keys are turned off in the settings."),
     h("div", { class: "helps" },
-      (study || ask !== "triplets") && list("Two items", "pair"),
-      (study || ask !== "pairs") && list("Three items", "triplet"),
+      (study || ask !== "triplets") && list(ask === "groups" ? "Two groups" : "Two items", "pair"),
+      (study || ask === "triplets" || ask === "both") && list("Three items", "triplet"),
+      !study && (ask === "groups" || ask === "default") && [list("Which group?", "placement"), list("Members of a group", "members")],
       list("All questions", "any")),
     h("p", { class: "muted small" }, "The badge at the top shows whether everything is saved. You can go on without a connection: "
       + "answers are stored on this machine and sent later. You can change the keys under Settings."),

@@ -142,7 +142,7 @@ function ask(root, ctx, stage, task, onEnd) {
     why: false,
     onAnswer: (question, word) => {
       done += 1;
-      if (stage.stage === "practice" && word) open.push({ question, word });
+      if (stage.stage === "practice" && typeof word === "string") open.push({ question, word });
       draw();
     },
     onFinished: finish,

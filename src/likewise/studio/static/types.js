@@ -18,18 +18,47 @@
  * @property {string | null} broken  a sentence if its file cannot be shown
  */
 
+/** @typedef {{name: string | null, items: Item[]}} ShownGroup  a group in a question, with typical items */
+
+/**
+ * What is usual in a column; see ColumnView of the server.
+ * @typedef {object} Column
+ * @property {string} name
+ * @property {number} typical  the typical difference between two rows
+ * @property {number | null} low  null if it is not a column of numbers
+ * @property {number | null} high
+ * @property {[number, number] | null} middle  the quartiles
+ * @property {number} decimals
+ * @property {string[]} levels  of a category, the most frequent first
+ */
+
+/**
+ * What is usual among the items.
+ * @typedef {object} Profile
+ * @property {number} n  sampled items
+ * @property {Column[]} columns
+ * @property {[string, number][]} words  common words, and the number of sampled items with each
+ */
+
 /**
  * @typedef {object} Question
  * @property {string} id
- * @property {"pair" | "triplet"} kind
+ * @property {"pair" | "triplet" | "placement" | "members" | "groups" | "label"} kind
  * @property {string} text
  * @property {string} why
  * @property {Item[]} items
+ * @property {ShownGroup[]} groups
+ * @property {string[]} names  names in use, offered by a label question
  * @property {boolean} practice
  * @property {number} until  epoch seconds; reserved for this person until then
  */
 
-/** @typedef {"SAME" | "DIFFERENT" | "UNSURE" | "AB" | "AC" | "BC" | "NEITHER"} Word */
+/** @typedef {"SAME" | "DIFFERENT" | "UNSURE" | "AB" | "AC" | "BC" | "NEITHER" | "NEW"} Word */
+
+/**
+ * An answer: a word, the number of a group in a placement, the numbers of items that do not belong, or a name.
+ * @typedef {Word | {groups: number[]} | {unlike: number[]} | {name: string}} Reply
+ */
 
 /**
  * @typedef {object} Progress
@@ -76,9 +105,10 @@
  * @property {string} time
  * @property {string} person
  * @property {boolean} mine
- * @property {{kind: string, items: Item[]} | null} question
+ * @property {{kind: string, items: Item[], groups: ShownGroup[]} | null} question
  * @property {string | null} question_id
- * @property {Word | null} answer
+ * @property {Reply | null} answer
+ * @property {[number, number, number][]} relations  rows, and 1 for together or 0 for apart
  * @property {number | null} seconds
  * @property {string | null} source
  * @property {string | null} name  the new name of a group

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, get_args
 
 import sqlalchemy as sa
 
 from likewise._reasons import Reason
 from likewise.exceptions import BadValueError
-from likewise.studio.records import QueuedQuestion
+from likewise.studio.records import AskedKind, QueuedQuestion
 from likewise.studio.store._connection import (
     MOST_NAME,
     DialectStatement,
@@ -201,6 +201,12 @@ class Queue(StoreConnection):
         self.release(person, ids)
         self._change(sa.update(questions).where(questions.c.id.in_(list(ids))).values(queued=0))
 
+    def replace_question(self, person: int, id: str, new: QueuedQuestion) -> None:
+        """Withdraw a question and offer another in its place."""
+        place = self._run(sa.select(questions.c.place).where(questions.c.id == id)).scalar_one()
+        self.withdraw(person, [id])
+        self._change(_ENQUEUE, [{**_make_row(new), "place": place}])
+
     def mark_skipped(self, id: str, person: int) -> None:
         """Record that the person skipped this question; others may get it until the queue is refilled."""
         self._leave(id, person, "skipped", 0.0)
@@ -280,9 +286,16 @@ def _bind(person: int, now: float | None = None) -> dict[str, Any]:
 
 
 def _make_row(question: QueuedQuestion) -> dict[str, Any]:
-    if question.kind not in ("pair", "triplet"):
-        raise BadValueError(f"The kind of a question must be pair or triplet; got {question.kind!r}.")
-    items = [check_text(item, "an item of a question", empty=True) for item in question.items]
+    if question.kind not in get_args(AskedKind):
+        kinds = ", ".join(get_args(AskedKind))
+        raise BadValueError(f"The kind of a question must be one of {kinds}; got {question.kind!r}.")
+    for item in (*question.items, *(item for shown in question.examples for item in shown)):
+        check_text(item, "an item of a question", empty=True)
+    for name in filter(None, question.names):
+        check_text(name, "the name of a group")
+    items: Any = question.items
+    if question.examples or question.names:
+        items = {"items": items, "examples": question.examples, "names": question.names}
     return {
         "id": check_text(question.id, "the id of a question", most=MOST_NAME),
         "kind": question.kind,
@@ -296,7 +309,17 @@ def _make_row(question: QueuedQuestion) -> dict[str, Any]:
 
 def _make_question(row: Any) -> QueuedQuestion:
     id, kind, items, score, why = row
-    return QueuedQuestion(id, kind, tuple(json.loads(items)), score, _reason_from_text(why))
+    found = json.loads(items)
+    shown = found if isinstance(found, dict) else {"items": found, "examples": [], "names": []}
+    return QueuedQuestion(
+        id=id,
+        kind=kind,
+        items=tuple(shown["items"]),
+        score=score,
+        reason=_reason_from_text(why),
+        examples=tuple(map(tuple, shown["examples"])),
+        names=tuple(shown["names"]),
+    )
 
 
 def _reason_to_text(reason: Reason) -> str:

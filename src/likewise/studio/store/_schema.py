@@ -82,7 +82,7 @@ questions = sa.Table(
     metadata,
     sa.Column("id", sa.Text(), primary_key=True),
     sa.Column("kind", sa.Text(), nullable=False),
-    sa.Column("items", sa.Text(), nullable=False),  # a JSON list of item ids
+    sa.Column("items", sa.Text(), nullable=False),  # JSON: item ids, or an object with groups
     sa.Column("score", sa.Double()),
     sa.Column("why", sa.Text(), nullable=False),
     sa.Column("place", _Seq, nullable=False),  # order in which questions are offered

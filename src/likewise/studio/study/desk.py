@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,12 @@ from likewise.exceptions import BadRequestError, ConflictError, NotAllowedError,
 from likewise.studio.project import Project
 from likewise.studio.records import Item, NewEvent, Person, StoredEvent
 from likewise.studio.service._hub import Hub, append
-from likewise.studio.service._questions_and_answers import PREFETCHED, QuestionsAndAnswers, make_body
+from likewise.studio.service._questions_and_answers import (
+    PREFETCHED,
+    GivenAnswer,
+    QuestionsAndAnswers,
+    make_body,
+)
 from likewise.studio.service._views import AnsweredView, DoneView, QuestionsView, StudyView
 from likewise.studio.store import Transaction
 from likewise.studio.study import TEXTS, PlannedQuestion, Questionnaire, Study, StudyOptions, veil_item
@@ -56,19 +62,20 @@ class StudyDesk(QuestionsAndAnswers):
         }
 
     def answer(
-        self, person: Person, *, key: str, question: str, answer: str, seconds: float | None
+        self, person: Person, *, key: str, question: str, answer: GivenAnswer, seconds: float | None
     ) -> AnsweredView:
         """Store the answer to the question that the person is asked now, and return the next questions."""
+        word = answer if isinstance(answer, str) else json.dumps(dict(answer))  # refused as any other word
 
         def work(tx: Transaction) -> tuple[StoredEvent, bool, str]:
             before = tx.get_events(person=person.id)  # the log does not include the current transaction
             repeated = [e for e in before if e.key == key]
             if repeated:
-                if repeated[0].question != question or repeated[0].body.get("answer") != answer:
+                if repeated[0].question != question or repeated[0].body.get("answer") != word:
                     raise ConflictError("This key was already used for another answer.", "Reload the page.")
                 return repeated[0], False, ""
-            planned, practice = self._check_asked(person.id, before, question, answer)
-            body = make_body(planned.queued, "practice" if practice else "study", answer)
+            planned, practice = self._check_asked(person.id, before, question, word)
+            body = make_body(planned.queued, "practice" if practice else "study", word)
             event, new = append(tx, NewEvent(key, "answer", person.id, body, question, seconds))
             return event, new, planned.asked.truth if practice else ""
 

@@ -1,0 +1,153 @@
+"""Items that join a project later: what is new, changed or gone, and how it gets into the project."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._words import format_count, format_some
+from likewise.exceptions import LikewiseError
+from likewise.studio.items import make_stamp
+from likewise.studio.project import Project
+from likewise.studio.records import Item
+
+
+@dataclass(frozen=True)
+class SourceChanges:
+    """How the source of a project differs from its items.
+
+    Attributes
+    ----------
+    new : tuple of int
+        The places of new items in the list of the source.
+    maybe_changed : mapping of int to int
+        The places of items that may have changed, with their rows in the project.
+    removed : tuple of str
+        The ids of items that are no longer in the source.
+    """
+
+    new: tuple[int, ...]
+    maybe_changed: Mapping[int, int]
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AddedItems:
+    """What an addition did: ids of items that were added, that changed, and that are gone from the source."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def describe(self) -> list[str]:
+        """Return a sentence for each kind of change."""
+        words = [
+            ("added", self.added, ""),
+            ("changed", self.changed, " Answers about changed items stay."),
+            ("gone", self.removed, " Items that are gone stay in the project."),
+        ]
+        found = [
+            f"{format_count(len(ids), 'item')} {word}: {format_some(ids)}.{more}"
+            for word, ids, more in words
+            if ids
+        ]
+        return found or ["Nothing has changed."]
+
+
+def compare_with_source(project: Project, listed: Sequence[Item | None]) -> SourceChanges:
+    """Compare the items of a project with those that its source lists now; None has no content."""
+    stamps, root = project.items.get_stamps(), project.media_root
+    places = {item.id: at for at, item in enumerate(listed) if item is not None}
+    uploaded = project.uploaded_rows
+    changed, removed = {}, []
+    for old in project.items:
+        if old.id not in places:
+            if not any(start <= old.row < end for start, end in uploaded):
+                removed.append(old.id)
+            continue
+        at = places.pop(old.id)
+        now = listed[at]
+        assert now is not None
+        is_other_file = bool(
+            now.media is not None and stamps.get(old.row) and stamps[old.row] != make_stamp(root / now.media)
+        )
+        if (now.text, now.media) != (old.text, old.media) or is_other_file or not _are_equal(old, now):
+            changed[at] = old.row
+    return SourceChanges(tuple(sorted(places.values())), changed, tuple(removed))
+
+
+def _are_equal(old: Item, now: Item) -> bool:
+    """Return True if the cells are equal but for the digits shown, which depend on the whole column."""
+    return len(old.cells) == len(now.cells) and all(
+        one == other or (one[0] == other[0] and _are_close(one[1], other[1]))
+        for one, other in zip(old.cells, now.cells, strict=True)
+    )
+
+
+def _are_close(first: str, second: str) -> bool:
+    try:
+        return math.isclose(float(first), float(second), rel_tol=1e-2)
+    except ValueError:
+        return False
+
+
+def add_from_source(
+    project: Project,
+    listed: Sequence[Item | None],
+    changes: SourceChanges,
+    places: Sequence[int],
+    X: npt.NDArray[Any],
+) -> tuple[Project, AddedItems]:
+    """Add new items and replace changed ones; `places` and `X` are those whose features could be computed.
+
+    An item whose text, file name, cells and features are as before did not change.
+    """
+    check_additions_allowed(project)
+    features = dict(zip(places, X, strict=True))
+    is_folder, has_truth = project.source.is_dir(), project.described.has_truth
+    old, n = project.load_features(), project.items.n
+    items: list[Item] = []
+    for at in changes.new:
+        item = listed[at]
+        if item is not None and at in features:
+            truth = _find_folder(item) if is_folder and has_truth else item.truth
+            items.append(replace(item, row=n + len(items), truth=truth))
+    replaced: list[Item] = []
+    for at, row in changes.maybe_changed.items():
+        item, before = listed[at], project.items.get(row)
+        if item is None or at not in features:
+            continue
+        shown = (item.text, item.media) == (before.text, before.media) and _are_equal(before, item)
+        if not shown or not np.allclose(features[at], old[row], rtol=1e-3, atol=1e-4):
+            replaced.append(replace(item, row=row, truth=before.truth if is_folder else item.truth))
+    done = AddedItems(tuple(i.id for i in items), tuple(i.id for i in replaced), changes.removed)
+    if not items and not replaced:
+        project.keep_fingerprint()
+        return project, done
+    place_of = {item.id: at for at, item in enumerate(listed) if item is not None}
+    project = project.add_items(
+        np.array([features[place_of[item.id]] for item in items]).reshape(-1, old.shape[1]),
+        items,
+        changed={item.row: features[place_of[item.id]] for item in replaced},
+        changed_items=replaced,
+    )
+    return project, done
+
+
+def _find_folder(item: Item) -> str | None:
+    """Return the folder of a file, which is its class if each class has a folder."""
+    return item.id.rpartition("/")[0] or None
+
+
+def check_additions_allowed(project: Project) -> None:
+    """Raise an error if the items of a project are fixed."""
+    if project.settings.study is not None:
+        raise LikewiseError(
+            "the items of a study are fixed, because its questions were drawn from them. Create another "
+            "project for more items."
+        )

@@ -1,0 +1,129 @@
+/** Sounds: a spectrogram with axes, whose width is time, and a player. */
+
+/** @import {Item} from "./types.js" */
+import { h, put } from "./dom.js";
+
+const LONGEST = 600; // seconds in a spectrogram
+const LOWEST = 50; // Hz at its lower edge
+const HIGHEST = 8000; // Hz at its upper edge
+const KILOHERTZ = [0.5, 1, 2, 4, 8];
+const MOST_TICKS = 6; // of the time axis
+const PATIENCE = 4000; // milliseconds to wait for the length of a sound; some phones load nothing before it is played
+
+let loops = false; // whether sounds are repeated; kept from one question to the next
+
+/** @param {number} hertz */
+const mel = (hertz) => Math.log10(1 + hertz / 700);
+
+/**
+ * The place of a pitch in a spectrogram: 0 at the bottom, 1 at the top.
+ * @param {number} hertz
+ */
+export function placePitch(hertz) {
+  return (mel(hertz) - mel(LOWEST)) / (mel(HIGHEST) - mel(LOWEST));
+}
+
+/**
+ * Round times for the axis of a sound: 0, 0.5, 1 and so on, at most six or seven of them.
+ * @param {number} seconds
+ * @returns {number[]}
+ */
+export function chooseTimes(seconds) {
+  const least = seconds / MOST_TICKS;
+  const power = 10 ** Math.floor(Math.log10(least));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= least * 0.999) ?? least;
+  return Array.from({ length: Math.floor(seconds / step + 1e-9) + 1 }, (_, i) => Number((i * step).toPrecision(6)));
+}
+
+/**
+ * A sound with its spectrogram; `settle` is called when its length is known, or that it has none.
+ * @param {Item} item
+ * @param {string} letter
+ * @param {() => void} settle
+ */
+export function soundView(item, letter, settle) {
+  const player = h("audio", { controls: true, preload: "auto", "aria-label": `Sound ${letter}, ${item.title}` });
+  const line = h("div", { class: "playhead", hidden: true });
+  const shown = h("div", { class: "spectrogram" });
+  const plot = h("div", { class: "plot" }, pitchAxis(), shown, h("div", { class: "times", "aria-hidden": "true" }));
+  const view = h("div", { class: "sound" }, item.spectrogram && plot, h("div", { class: "player" }, player, repeat()));
+  if (item.spectrogram) {
+    const image = h("img", { src: item.spectrogram, alt: `Spectrogram of ${item.title}`, draggable: "false" });
+    image.addEventListener("error", () => image.replaceWith(h("span", { class: "muted small" }, "no spectrogram")));
+    put(shown, image, line);
+    shown.addEventListener("click", (event) => {
+      if (!Number.isFinite(player.duration)) return;
+      const box = shown.getBoundingClientRect();
+      player.currentTime = ((event.clientX - box.left) / box.width) * drawn();
+      void player.play();
+    });
+  }
+  const drawn = () => Math.min(LONGEST, player.duration || 1);
+  const follow = () => {
+    if (!shown.isConnected) return player.pause();
+    line.hidden = !Number.isFinite(player.duration) || player.duration === 0;
+    line.style.left = `${Math.min(100, (100 * player.currentTime) / drawn())}%`;
+    if (!player.paused) requestAnimationFrame(follow);
+  };
+  for (const event of ["play", "seeked", "pause", "ended"]) player.addEventListener(event, follow);
+  player.addEventListener("play", () => {
+    player.loop = loops;
+    for (const other of document.querySelectorAll("audio")) if (other !== player) other.pause();
+  });
+  let settled = false;
+  /** @param {number} seconds 0 if it is unknown */
+  const know = (seconds) => {
+    view.dataset["seconds"] = String(Math.min(LONGEST, seconds));
+    if (settled) toOneScale([...(view.closest(".items, .closer") ?? view.parentElement ?? view).querySelectorAll(".sound")]);
+    else settle();
+    settled = true;
+  };
+  setTimeout(() => settled || know(0), PATIENCE);
+  player.addEventListener("loadedmetadata", () => know(Number.isFinite(player.duration) ? player.duration : 0));
+  player.addEventListener("error", () => {
+    player.replaceWith(h("p", { class: "note warn broken" }, `“${item.title}” cannot be played here. You can still answer, or skip.`));
+    know(0);
+  });
+  if (item.media) player.src = item.media;
+  else player.dispatchEvent(new Event("error"));
+  return view;
+}
+
+/** A button, not a checkbox: answers by key must go on to work after a click. */
+function repeat() {
+  return h("button", { type: "button", class: "quiet small loop", "aria-pressed": loops, on: { click: () => {
+    loops = !loops;
+    for (const other of document.querySelectorAll("button.loop")) other.setAttribute("aria-pressed", String(loops));
+    for (const player of document.querySelectorAll("audio")) player.loop = loops;
+  } } }, "Loop");
+}
+
+function pitchAxis() {
+  const labels = KILOHERTZ.map((kilohertz) => {
+    const label = h("span", null, String(kilohertz));
+    label.style.setProperty("bottom", `${100 * placePitch(1000 * kilohertz)}%`);
+    return label;
+  });
+  return h("div", { class: "pitches", "aria-hidden": "true" }, h("span", { class: "unit" }, "kHz"), ...labels);
+}
+
+/**
+ * Draw the sounds of a question on one scale: the longest fills the width, and a second is equally wide in all of them.
+ * @param {Element[]} views
+ */
+export function toOneScale(views) {
+  const found = /** @type {HTMLElement[]} */ (views);
+  const longest = Math.max(0, ...found.map((view) => Number(view.dataset["seconds"] ?? 0)));
+  const times = longest > 0 ? chooseTimes(longest) : [];
+  for (const view of found) {
+    const seconds = Number(view.dataset["seconds"]) || longest || 1;
+    view.querySelector(".plot")?.classList.add("scaled");
+    /** @type {HTMLElement | null} */ (view.querySelector(".spectrogram"))?.style.setProperty("width", `${(100 * seconds) / (longest || 1)}%`);
+    const labels = times.map((time) => {
+      const label = h("span", { class: time > 0.95 * longest ? "end" : "" }, time === 0 ? "0 s" : String(time));
+      label.style.setProperty("left", `${(100 * time) / longest}%`);
+      return label;
+    });
+    view.querySelector(".times")?.replaceChildren(...labels);
+  }
+}

@@ -1,0 +1,135 @@
+"""``likewise studio --add``: what is new, changed or gone in the data, for every kind of data."""
+
+import numpy as np
+import pytest
+
+from cli.test_studio import TABLE, data, picture, served, sound, studio  # noqa: F401 (fixtures)
+from likewise.studio.project import Project
+from likewise.studio.records import Settings
+
+pytest.importorskip("fastapi")
+LINES = TABLE.splitlines()
+
+
+def add_picture(folder):
+    picture(folder / "pics/6.png", 123)
+    picture(folder / "pics/2.png", 255)  # another colour than before
+    (folder / "pics/3.png").unlink()
+
+
+def add_class(folder):
+    picture(folder / "classes/a/6.png", 123)
+    picture(folder / "classes/a/2.png", 255)
+    (folder / "classes/b/3.png").unlink()
+
+
+def add_sound(folder):
+    sound(folder / "sounds/6.wav", 0.33)
+    sound(folder / "sounds/2.wav", 1.5)
+    (folder / "sounds/3.wav").unlink()
+
+
+def add_line(folder):
+    new = "i6,text of an owl,pics/1.png,sounds/1.wav,9,1,b"
+    changed = "i2,another cat entirely,pics/4.png,sounds/4.wav,-9,0,a"
+    lines = [*LINES[:3], changed, *LINES[5:], new]
+    (folder / "t.csv").write_text("\n".join(lines) + "\n")
+
+
+def add_embedding(folder):
+    add_line(folder)
+    X = np.arange(18.0).reshape(6, 3)
+    np.save(folder / "numbers.npy", np.vstack([X[:2], [[-5.0, 1.0, 2.0]], X[4:], [[9.0, 9.0, 9.0]]]))
+
+
+KINDS = {
+    "pictures": (("pics",), add_picture, ("6.png", "2.png", "3.png")),
+    "classes": (("classes",), add_class, ("a/6.png", "a/2.png", "b/3.png")),
+    "sounds": (("sounds",), add_sound, ("6.wav", "2.wav", "3.wav")),
+    "texts": (("t.csv", "--text", "message", "--id", "name"), add_line, ("i6", "i2", "i3")),
+    "rows": (("t.csv", "--id", "name", "--drop", "picture,sound,message"), add_line, ("i6", "i2", "i3")),
+    "picture column": (("t.csv", "--image", "picture", "--id", "name"), add_line, ("i6", "i2", "i3")),
+    "embeddings": (
+        ("t.csv", "--embeddings", "numbers.npy", "--text", "message", "--id", "name"),
+        add_embedding,
+        ("i6", "i2", "i3"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "change", "ids"), KINDS.values(), ids=KINDS)
+def test_new_changed_and_removed_items(run, data, served, monkeypatch, words, change, ids):  # noqa: F811
+    monkeypatch.chdir(data)
+    studio(run, *words, "-k", "2")
+    before = served[-1]
+    X, old = np.array(before.load_features()), list(before.items)
+    mark = before.mark()
+    change(data)
+    added, changed, removed = ids
+    done = studio(run, words[0], "--add")
+    said = " ".join(done.stderr.split())
+    assert f"1 item added: {added}." in said
+    assert f"1 item changed: {changed}. Answers about changed items stay." in said
+    assert f"1 item gone: {removed}. Items that are gone stay in the project." in said
+    assert "has changed since" not in said
+    now = Project.open(before.folder)
+    assert now.items.get_ids() == [*(item.id for item in old), added]
+    rows = now.load_features()
+    row = before.items.get_row(changed)
+    same = np.arange(len(X)) != row
+    np.testing.assert_array_equal(rows[: len(X)][same], X[same])
+    assert not np.allclose(rows[row], X[row])
+    assert np.isfinite(rows).all()
+    assert now.mark() == mark
+    assert now.items.get(row).row == row
+    again = studio(run, words[0], "--add")
+    assert "item added" not in again.stderr
+    assert "item changed" not in again.stderr
+    assert Project.open(before.folder).addition.sizes == (6,)
+
+
+def test_a_class_folder_names_the_class_of_a_new_file(run, data, served, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(data)
+    studio(run, "classes", "-k", "2")
+    picture(data / "classes/b/9.png", 9)
+    studio(run, "classes", "--add")
+    assert Project.open(data / "classes.likewise").items.get(6).truth == "b"
+
+
+def test_rows_without_ids_are_appended(run, data, served, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(data)
+    studio(run, "t.csv", "--text", "message", "-k", "2")
+    with open(data / "t.csv", "a") as file:
+        file.write("i6,one more owl,,,1,1,b\ni7,,,,1,1,b\n")
+    said = studio(run, "t.csv", "--add").stderr
+    assert "1 item added: 6." in said
+    assert Project.open(data / "t.likewise").items.n == 7
+
+
+def test_a_touched_file_is_not_a_changed_one(run, data, served, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(data)
+    studio(run, "pics", "-k", "2")
+    picture(data / "pics/2.png", 80)  # the same content again
+    assert "Nothing has changed." in studio(run, "pics", "--add").stderr
+
+
+def test_a_file_that_cannot_be_read_is_left_out(run, data, served, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(data)
+    studio(run, "pics", "-k", "2")
+    (data / "pics/7.png").write_bytes(b"no picture")
+    picture(data / "pics/8.png", 80)
+    said = studio(run, "pics", "--add").stderr
+    assert "cannot be read" in said
+    assert "1 item added: 8.png." in said
+
+
+def test_what_is_refused(run, data, served, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(data)
+    assert "there is no project" in studio(run, "pics", "--add", code=2).stderr
+    studio(run, "pics", "-k", "2")
+    project = served[-1]
+    (project.folder / "recipe.npz").unlink()
+    picture(data / "pics/8.png", 80)
+    assert "created by an older likewise" in studio(run, "pics", "--add", code=1).stderr
+    project.with_settings(Settings("Study", study={"n_pairs": 1}))
+    assert "the items of a study are fixed" in studio(run, "pics", "--add", code=1).stderr
