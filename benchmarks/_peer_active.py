@@ -207,21 +207,26 @@ def links_and_clusters(task, X, y, k):
     return out
 
 
-def cobras(task, X, y):
-    """Run COBRAS, which clusters as it asks and does not know the number of clusters."""
+def ask_cobras(X, y, n_questions, seconds):
+    """Run COBRAS, which clusters as it asks and does not know the number of clusters.
+
+    Return its labels after each answer, the pairs it asked about, CPU seconds before each question, and a
+    note if the time was over.
+    """
     from cobras_ts.cobras_kmeans import COBRAS_kmeans
 
     class Querier:
         """A querier; those of cobras-ts also import the ones for notebooks and web pages."""
 
         def __init__(self):
-            self.started, self.seconds = time.process_time(), []
+            self.started, self.seconds, self.pairs = time.process_time(), [], []
 
         def query_points(self, i, j):
             spent = time.process_time() - self.started
-            if spent > task["ask_seconds"]:
+            if spent > seconds:
                 raise Stopped
             self.seconds.append(spent)
+            self.pairs.append((int(i), int(j)))
             return bool(y[i] == y[j])
 
         def update_clustering(self, _):
@@ -231,19 +236,23 @@ def cobras(task, X, y):
             return True
 
     querier = Querier()
-    model = COBRAS_kmeans(X, querier, max(task["answers"]))
+    model = COBRAS_kmeans(X, querier, n_questions)
     note = ""
     try:
         model.cluster()
     except Stopped:
-        note = f"stopped after {task['ask_seconds']} s"
-    labels = [labels for labels, _, _ in model.intermediate_results]
-    labels = [np.zeros(len(y)), *labels]
+        note = f"stopped after {seconds} s"
+    labels = [np.zeros(len(y), dtype=int), *(labels for labels, _, _ in model.intermediate_results)]
+    return labels, querier.pairs, querier.seconds, note
+
+
+def cobras(task, X, y):
+    labels, _, seconds, note = ask_cobras(X, y, max(task["answers"]), task["ask_seconds"])
     scores = [adjusted_rand_score(y, labels[min(a, len(labels) - 1)]) for a in task["answers"]]
     return {
         "asked": len(labels) - 1,
         "note": note,
-        "ask_seconds": {n + 1: seconds for n, seconds in enumerate(querier.seconds)},
+        "ask_seconds": {n + 1: spent for n, spent in enumerate(seconds)},
         "curves": {"": [(a, round(float(s), 4)) for a, s in zip(task["answers"], scores, strict=True)]},
         "notes": {"": note},
         "fit_seconds": {"": {}},

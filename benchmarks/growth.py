@@ -10,14 +10,20 @@ rows, and on a given graph, which is the one that `SpectralLearning` builds.
 Each cell is one process with one thread, in which a small fit compiles first: CPU time, as the mean of fits
 that take at least a second together, and the memory that the first of them adds. A cell that exceeds
 `--limit` CPU seconds is stopped, and the larger sizes of its method are left out.
+
+`--first` measures the first fit of a new process instead, imports included: without compiled code in the
+cache (cold) and with it (warm), next to the floor in the same turn.
 """
 
 import argparse
 import contextlib
 import json
 import multiprocessing
+import os
 import resource
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -37,7 +43,7 @@ from likewise import Supervision
 from likewise.supervision import sample_links
 
 D, K, N_HINTS = 16, 10, 200
-SMALL = 500  # rows of the fit that compiles
+SMALL = 2_000  # rows of the fit that compiles; small problems are solved without compiled code
 GRAPH = ", graph"  # end of the name of a method that gets a graph instead of rows
 FLOORS = {
     "KMeans": lambda: KMeans(K, n_init=1, random_state=0),
@@ -104,13 +110,13 @@ def make_model(name):
     return getattr(likewise, name.removesuffix(GRAPH))(K, random_state=0, **parameters)
 
 
-def make_arguments(name, y):
+def make_arguments(name, y, n_hints=N_HINTS):
     """Return the arguments of `fit` besides the rows."""
     if name in FLOORS:
         return {"y": y} if name == "LogisticRegression" else {}
     if "links" in getattr(likewise, name.removesuffix(GRAPH)).supported_hints:
-        return {"supervision": sample_links(y, N_HINTS, balance=0.5, random_state=0)}
-    known = np.random.default_rng(0).permutation(len(y))[:N_HINTS]
+        return {"supervision": sample_links(y, n_hints, balance=0.5, random_state=0)}
+    known = np.random.default_rng(0).permutation(len(y))[:n_hints]
     labels = np.full(len(y), -1)
     labels[known] = y[known]
     return {"supervision": Supervision.from_labels(labels)}
@@ -147,7 +153,7 @@ def measure_cell(name, n, limit, folder):
         few, X = read_graph(folder, SMALL), read_graph(folder, n)
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
-        make_model(name).fit(few, **make_arguments(name, few_y))
+        make_model(name).fit(few, **make_arguments(name, few_y, 5 * N_HINTS))
         with open(folder / "warnings", "w") as file:
             warnings.simplefilter("always")
             warnings.showwarning = lambda message, *_: print(message, file=file, flush=True)
@@ -190,6 +196,75 @@ def run_cell(name, n, limit, folder):
     return {**record, **json.loads((folder / "found").read_text())}
 
 
+FIRST_SHAPES = (
+    (150, 4, 3, 20),
+    (2_000, 16, 3, 200),
+    (2_000, 16, 10, 2_000),
+)  # rows, columns, clusters, links
+FIRST_ROWS = """
+import numpy as np
+rng = np.random.default_rng(0)
+y = rng.integers(0, {k}, {n})
+X = 4 * rng.normal(size=({k}, {d}))[y] + 1.5 * rng.normal(size=({n}, {d}))
+"""
+FIRST_LINKS = """
+from likewise import Supervision, {name}
+a, b = rng.integers(0, {n}, size=(2, {links}))
+is_must = y[a] == y[b]
+must, cannot = (np.column_stack([a, b])[kind & (a != b)] for kind in (is_must, ~is_must))
+hints = Supervision.from_links({n}, must=must, cannot=cannot)
+"""
+FIRST_FIT = "{name}({k}, random_state=0).fit(X, supervision=hints)"
+FIRST = {  # what a new process runs, with its floor
+    "KMeans": (None, "from sklearn.cluster import KMeans\nKMeans({k}, random_state=0).fit(X)"),
+    "GaussianMixture": (None, "from sklearn.mixture import GaussianMixture\nGaussianMixture({k}).fit(X)"),
+    "Interview": ("KMeans", "from likewise import Interview\nInterview(X, n_clusters={k}).ask()"),
+    **{
+        name: (floor, FIRST_LINKS + FIRST_FIT)
+        for name, floor in (
+            ("MPCKMeans", "KMeans"),
+            ("PCKMeans", "KMeans"),
+            ("COPKMeans", "KMeans"),
+            ("PropagationClustering", "KMeans"),
+            ("PairwiseGaussianMixture", "GaussianMixture"),
+            ("PosteriorConstrainedGaussianMixture", "GaussianMixture"),
+            ("DiscriminativeClustering", "KMeans"),
+        )
+    },
+}
+
+
+def measure_first(name, shape):
+    """Return the CPU seconds of two new processes: with an empty cache, and with that of the first."""
+    n, d, k, links = shape
+    code = (FIRST_ROWS + FIRST[name][1]).format(name=name, n=n, d=d, k=k, links=links)
+    seconds = []
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "NUMBA_CACHE_DIR": folder, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+        for _ in range(2):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([sys.executable, "-c", code], env=env, check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return seconds
+
+
+def run_first(repeats):
+    """Measure all first fits in turns, and keep the fastest of each."""
+    records = []
+    for shape in FIRST_SHAPES:
+        times = {name: [] for name in FIRST}
+        for _ in range(repeats):
+            for name, found in times.items():
+                found.append(measure_first(name, shape))
+        for name, found in times.items():
+            cold, warm = np.min(found, axis=0).tolist()
+            floor = FIRST[name][0]
+            records.append({"method": name, "floor": floor, "shape": shape, "cold": cold, "warm": warm})
+            print(json.dumps(records[-1]), flush=True)
+    save_part("growth", "first", records, f"python benchmarks/growth.py --first --repeats {repeats}")
+
+
 def check_complete():
     """Refuse to run if a public clusterer is missing in METHODS."""
     public = {name for name in likewise.__all__ if hasattr(getattr(likewise, name), "fit_predict")}
@@ -206,8 +281,13 @@ def main():
     parser.add_argument("--only", nargs="+", choices=names, metavar="METHOD", default=names)
     parser.add_argument("--rows", type=float, nargs="+", default=[1e3, 1e4, 1e5])
     parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds of a fit")
+    parser.add_argument("--first", action="store_true", help="measure the first fit of a process instead")
+    parser.add_argument("--repeats", type=int, default=3, help="turns of --first")
     args = parser.parse_args()
     check_complete()
+    if args.first:
+        run_first(args.repeats)
+        return
     needed = set(args.only) | {METHODS[name][0] for name in args.only if name in METHODS}
     records, stopped = [], set()
     with tempfile.TemporaryDirectory() as scratch:

@@ -34,7 +34,7 @@ from likewise.supervision import sample_links
 HERE = Path(__file__).parent
 PEER = HERE / ".peer"
 PEER_SECONDS = 120
-PARTS = ("iteration", "memory", "digits", "cold", "growth")
+PARTS = ("iteration", "memory", "digits", "growth")
 K, D = 10, 16
 console = Console(stderr=True)
 
@@ -197,37 +197,6 @@ def digits(quick):
     return rows
 
 
-def cold_start():
-    """Time a first fit, whose kernels are not yet compiled, the same fit again, and the import."""
-    fit = (
-        "import time, numpy as np\nfrom likewise import MPCKMeans, Supervision\nimport sklearn.cluster\n"
-        "X = np.random.default_rng(0).normal(size=(200, 4))\n"
-        "hints = Supervision.from_links(200, must=[(0, 1)], cannot=[(2, 3)])\n"
-        "t = time.process_time(); MPCKMeans(3, random_state=0).fit(X, supervision=hints)\n"
-        "print(time.process_time() - t)"
-    )
-    bare = (
-        "import sys, time\nt = time.process_time()\nimport likewise\n"
-        "print(time.process_time() - t, 'numba' in sys.modules)"
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        env = {**os.environ, "NUMBA_CACHE_DIR": folder, "OMP_NUM_THREADS": "1"}
-
-        def seconds(code):
-            run = subprocess.run(
-                [sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True
-            )
-            return run.stdout.split()
-
-        imported, has_numba = seconds(bare)
-        return {
-            "import_s": float(imported),
-            "import_loads_numba": has_numba == "True",
-            "first_fit_s": float(seconds(fit)[0]),
-            "cached_fit_s": float(seconds(fit)[0]),
-        }
-
-
 def growth(quick):
     """Time fits of 20 iterations for growing numbers of rows (1,000 links) and of links (10^5 rows)."""
     rows = []
@@ -270,9 +239,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="10^5 rows, fewer repeats, no MPCK of the peer")
-    parser.add_argument(
-        "--only", choices=("iteration", "memory", "digits", "cold", "growth"), action="append"
-    )
+    parser.add_argument("--only", choices=PARTS, action="append")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "kmeans.json")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -300,9 +267,6 @@ def main():
         result["digits"] = digits(args.quick)
         show("Digits, 1797 x 64, k=10, one thread", result["digits"],
              ("method", "links", "cpu", "times_floor", "ari", "note"))  # fmt: skip
-    if "cold" in wanted:
-        result["cold"] = cold_start()
-        show("Compilation", [result["cold"]], tuple(result["cold"]))
     if "growth" in wanted:
         result["growth"] = growth(args.quick)
         show("Growth, 20 iterations, one thread", result["growth"], ("method", "rows", "links", "cpu"))

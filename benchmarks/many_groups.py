@@ -1,12 +1,21 @@
-"""Measure interviews about many groups: questions about groups, pairs alone, and labels of random rows.
+"""Measure interviews about many groups: questions about groups, pairs, labels of random rows, and peers.
 
 Run ``python benchmarks/many_groups.py --embeddings FOLDER``; ``--sets market20 mfeat`` for some of the sets,
-``--k given`` or ``--k unknown``, ``--errors 0.1`` for wrong answers, ``--methods groups pairs``.
+``--k given`` or ``--k unknown``, ``--errors 0.1`` for wrong answers, ``--methods groups pairs``. Runs are
+kept in results/many_groups.json, where new runs replace earlier ones of the same method, set, K and errors.
+Then ``python benchmarks/tables.py`` writes the tables of docs/many-groups.md.
 
 FOLDER has ``banking77_minilm.npz``, ``clinc150_minilm.npz``, ``stackoverflow_minilm.npz`` and
 ``market20.npz`` with the arrays X and y; mfeat and letter come from the catalogue. Each run is about another
 random 90 % of the rows, because the strategy has no seed. Seconds are assumed, not measured: 2.5 for a pair,
-5 for a placement, 4 for a look at a group and for two groups, 6 for a label.
+5 for a placement, 4 for members of a group and for two groups, 6 for a label.
+
+The peers COBRAS (cobras-ts 0.1.3) and A3S (Deng et al., ICML 2024; the authors' program at commit b6d23e8)
+ask about pairs, get true answers and are not told K; each has an environment of its own, which the first run
+creates. They are also scored at twice the numbers of answers, since a pair takes half as long as a placement.
+A3S runs with ``--tau 0.5 --T 4``, the better of the settings in its README on Banking77, and a regression
+that its own function fits with the true K and 80 neighbours. It stops by itself. On Stack Overflow and letter
+it gets 1,500 rows: on all rows it has no clusters after 200 CPU seconds.
 
 Settings of the strategy were chosen on Banking77, Stack Overflow and market20. CLINC150 was looked at while
 wrong answers were dealt with, mfeat and letter only at the end.
@@ -15,7 +24,12 @@ wrong answers were dealt with, mfeat and letter only at the end.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -23,6 +37,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+from _results import find_commit, read_results, save_part
+from active import PEERS, Peer, peer_python
 from likewise import Supervision
 from likewise.active import Interview
 from likewise.datasets import load
@@ -43,8 +59,12 @@ BUDGETS = {
     "letter": (100, 200, 400),
 }
 SECONDS = {"pair": 2.5, "placement": 5.0, "members": 4.0, "groups": 4.0, "label": 6.0}
-METHODS = ("groups", "pairs", "random labels")
+OTHERS = {"COBRAS": PEERS["COBRAS"], "A3S": Peer(".venv-a3s", (("scikit-learn", "joblib", "tqdm"),), {})}
+METHODS = ("groups", "pairs", "random labels", *OTHERS)
+A3S, A3S_COMMIT = "https://github.com/xiangtanshi/A3S", "b6d23e8"
 MOST_ROWS = 6000
+FEWER_ROWS = {("A3S", "stackoverflow"): 1500, ("A3S", "letter"): 1500}
+HERE = Path(__file__).parent
 
 
 def read_set(name, folder):
@@ -133,6 +153,60 @@ def run_random_labels(X, y, budgets, errors, seed):
     return found
 
 
+def run_peer(peer, X, y, budgets, seed, limit, program):
+    """Run a peer in its environment; return its scores at the budgets and at twice as many answers."""
+    answers = sorted({0, *budgets, *(2 * n for n in budgets)})
+    task = {"peer": peer, "seed": seed, "answers": answers, "seconds": limit}
+    python = peer_python(OTHERS[peer])
+    if peer == "A3S":
+        program = program or HERE / OTHERS[peer].folder / "A3S"
+        if not program.exists():
+            subprocess.run(["git", "clone", "--quiet", A3S, program], check=True)
+            subprocess.run(["git", "-C", program, "checkout", "--quiet", A3S_COMMIT], check=True)
+        task |= {"program": str(program.resolve()), "tau": 0.5, "rounds": 4, "neighbors": 80}
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    env |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        given, found = Path(folder) / "given.npz", Path(folder) / "found.npz"
+        np.savez(given, X=X, y=y)
+        command = [python, "-W", "ignore", HERE / "_peer_groups.py", given, found, json.dumps(task)]
+        done = subprocess.run(command, capture_output=True, text=True, env=env)
+        if done.returncode:
+            raise SystemExit(f"{peer} failed: {done.stderr.strip()[-500:]}")
+        with np.load(found) as arrays:
+            states = {name: arrays[name] for name in arrays.files}
+    if states["note"]:
+        print(f"{peer}: {states['note']}", file=sys.stderr)
+    start = states["labels"][0]
+    return [
+        {
+            "answers": int(n),
+            "seconds": SECONDS["pair"] * int(n),
+            "ms": 1e3 * float(spent) / max(int(n), 1),
+            **score(states["y"], labels, np.flatnonzero(touched), start),
+        }
+        for n, labels, touched, spent in zip(
+            *(states[name] for name in ("answers", "labels", "touched", "seconds")), strict=True
+        )
+    ]
+
+
+def is_measured(method, knows_k, errors):
+    """Return False for what is not measured: labels need K; peers do not use it and get true answers."""
+    if method in OTHERS:
+        return not knows_k and not errors
+    return knows_k or method != "random labels"
+
+
+def save_runs(run):
+    """Store the runs of a method on a set; they replace earlier ones."""
+    keys = ("set", "method", "k", "errors")
+    rows = read_results("many_groups").get("runs", {"rows": []})["rows"]
+    rows = [row for row in rows if any(row[key] != run[key] for key in keys)]
+    made = {"date": datetime.date.today().isoformat(), "commit": find_commit()}
+    save_part("many_groups", "runs", [*rows, run | made], "python benchmarks/many_groups.py")
+
+
 def print_table(name, method, knows_k, errors, runs):
     """Print the mean scores of the runs of one method, and the range of the accuracy."""
     known = "K given" if knows_k else "K unknown"
@@ -163,34 +237,37 @@ def main():
     parser.add_argument("--errors", nargs="+", type=float, default=(0.0, 0.1))
     parser.add_argument("--subsets", type=int, default=5, help="number of random 90 %% of the rows")
     parser.add_argument("--budgets", nargs="+", type=int, help="numbers of answers at which to score")
-    parser.add_argument("--json", type=Path, help="file for all runs")
+    parser.add_argument("--a3s", type=Path, help="folder with the program of A3S; by default it is cloned")
+    parser.add_argument("--limit", type=float, default=600, help="CPU seconds for a run of a peer")
     asked = parser.parse_args()
     print(
         "| data | | method | answers | seconds | accuracy | NMI | ARI untouched (start) | groups | CPU ms |"
     )
     print("|" + " --- |" * 10)
-    kept = []
     for name in asked.sets:
         X, y = read_set(name, asked.embeddings)
         budgets = tuple(asked.budgets or BUDGETS.get(name, (200, 400, 1000)))
         for knows_k in (k == "given" for k in asked.k):
             for errors in asked.errors:
                 for method in asked.methods:
-                    if method == "random labels" and not knows_k:
+                    if not is_measured(method, knows_k, errors):
                         continue
                     runs = []
                     for seed in range(asked.subsets):
-                        drawn = np.random.default_rng(seed).permutation(len(y))[: int(0.9 * len(y))]
-                        rows = np.sort(drawn)
+                        n_rows = min(int(0.9 * len(y)), FEWER_ROWS.get((method, name), len(y)))
+                        rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:n_rows])
                         part = X[rows], np.unique(y[rows], return_inverse=True)[1]
                         if method == "random labels":
                             runs.append(run_random_labels(*part, budgets, errors, seed))
+                        elif method in OTHERS:
+                            runs.append(run_peer(method, *part, budgets, seed, asked.limit, asked.a3s))
                         else:
                             runs.append(run_interview(method, *part, budgets, knows_k, errors, seed))
                     print_table(name, method, knows_k, errors, runs)
-                    kept.append({"set": name, "method": method, "k": knows_k, "errors": errors, "runs": runs})
-    if asked.json is not None:
-        asked.json.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+                    save_runs(
+                        {"set": name, "method": method, "k": knows_k, "errors": errors, "budgets": budgets}
+                        | {"classes": int(y.max()) + 1, "rows": n_rows, "runs": runs}
+                    )
 
 
 if __name__ == "__main__":

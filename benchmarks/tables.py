@@ -1,8 +1,9 @@
-"""Write the tables of embeddings.py and growth.py from their JSON files into the documentation.
+"""Write the tables of embeddings.py, growth.py and many_groups.py from their JSON files into the docs.
 
-Run `python benchmarks/tables.py` after the benchmarks. In `benchmarks/README.md` and `docs/benchmarks.md`,
-what stands between `<!-- table: embeddings fits -->` and `<!-- end of table -->` is replaced by the table of
-the part `fits` in `results/embeddings.json`. A table whose part has not been measured stays as it is.
+Run `python benchmarks/tables.py` after the benchmarks. In `benchmarks/README.md`, `docs/benchmarks.md` and
+`docs/many-groups.md`, what stands between `<!-- table: embeddings fits -->` and `<!-- end of table -->` is
+replaced by the table of the part `fits` in `results/embeddings.json`. A table whose part has not been
+measured stays as it is.
 """
 
 import re
@@ -13,7 +14,11 @@ import numpy as np
 from _results import read_results
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "benchmarks" / "README.md", ROOT / "docs" / "benchmarks.md")
+PAGES = (
+    ROOT / "benchmarks" / "README.md",
+    ROOT / "docs" / "benchmarks.md",
+    ROOT / "docs" / "many-groups.md",
+)
 MARKED = re.compile(r"<!-- table: (\w+) (\w+) -->\n.*?<!-- end of table -->", re.DOTALL)
 LINKS = {"random": "random links", "half": "half must-links"}
 DATA = {
@@ -21,6 +26,7 @@ DATA = {
     "embeddings": "mixed embeddings",
     "banking77": "Banking77",
     "clinc150": "CLINC150",
+    "stackoverflow": "Stack Overflow",
 }
 
 
@@ -180,24 +186,165 @@ def make_cells(part):
     return note, format_table(header, rows)
 
 
+# ---------------------------------------------------------------------- many groups
+
+
+def format_score(value):
+    return f"{value:.3f}".removeprefix("0")
+
+
+def find_runs(part, method, k, errors=0.0):
+    """Return the record of a method for each set."""
+    wanted = (method, k, errors)
+    return {r["set"]: r for r in part["rows"] if (r["method"], r["k"], r["errors"]) == wanted}
+
+
+def average_at(record, position):
+    """Return the means over the runs of the scores at one number of answers; position 0 is the start."""
+    at = [run[min(position, len(run) - 1)] for run in record["runs"]]
+    return {key: average(at, key) for key in at[0]}
+
+
+def describe_commits(records):
+    """Return a sentence that lists when and at which commits the records were measured."""
+    found = sorted({(r["date"], r["commit"]) for r in records})
+    return " Measured: " + ", ".join(f"{date} at commit {commit}" for date, commit in found) + "."
+
+
+def make_group_questions(part):
+    """Return the scores of questions about groups with true answers, K given and unknown."""
+    rows, used = [], []
+    known = {"given": find_runs(part, "groups", True), "unknown": find_runs(part, "groups", False)}
+    for name in dict.fromkeys([*known["given"], *known["unknown"]]):
+        for k, records in known.items():
+            if name not in records:
+                continue
+            record = records[name]
+            used.append(record)
+            for position in range(1, len(record["budgets"]) + 1):
+                mean = average_at(record, position)
+                first = not rows or rows[-1][-1] != name
+                untouched, start = mean["ari_untouched"], mean["ari_untouched_start"]
+                rows.append(
+                    [
+                        DATA.get(name, name) if first else "",
+                        str(record["classes"]) if first else "",
+                        k if position == 1 else "",
+                        f"{mean['answers']:,.0f}",
+                        f"{mean['seconds']:,.0f}",
+                        format_score(mean["accuracy"]),
+                        format_score(mean["nmi"]),
+                        f"{format_score(untouched)} ({format_score(start)})",
+                        f"{mean['groups']:.1f}".removesuffix(".0"),
+                        name,
+                    ]
+                )
+    header = ["data", "groups", "K", "answers", "seconds", "accuracy", "NMI", "untouched (start)"]
+    table = format_table([*header, "groups found"], [row[:-1] for row in rows])
+    return describe_commits(used), table if rows else None
+
+
+def make_wrong_answers(part):
+    """Return the accuracy with 10 % wrong answers, and its gain divided by that with true answers."""
+    rows, used, last = [], [], None
+    for k in (True, False):
+        true, wrong = find_runs(part, "groups", k), find_runs(part, "groups", k, 0.1)
+        for name in (name for name in wrong if name in true):
+            used += [true[name], wrong[name]]
+            for position in range(1, len(wrong[name]["budgets"]) + 1):
+                best, mean = (average_at(each[name], position) for each in (true, wrong))
+                start = average_at(true[name], 0)["accuracy"]
+                kept = (mean["accuracy"] - start) / (best["accuracy"] - start)
+                shown = (name, k)
+                rows.append(
+                    [
+                        "" if shown == last else DATA.get(name, name),
+                        "" if shown == last else ("given" if k else "unknown"),
+                        f"{mean['answers']:,.0f}",
+                        format_score(mean["accuracy"]),
+                        f"{kept:.2f}".replace("0.", "."),
+                    ]
+                )
+                last = shown
+    table = format_table(["data", "K", "answers", "accuracy", "kept"], rows) if rows else None
+    return describe_commits(used), table
+
+
+def format_at(record, seconds):
+    """Return accuracy and NMI after some seconds, with a star if the method had ended before."""
+    scores, over = [], record["runs"][0][-1]["seconds"] < seconds
+    for run in record["runs"]:
+        times = [point["seconds"] for point in run]
+        scores.append([np.interp(seconds, times, [p[key] for p in run]) for key in ("accuracy", "nmi")])
+    accuracy, nmi = np.mean(scores, axis=0)
+    return f"{format_score(accuracy)} / {format_score(nmi)}{'*' if over else ''}"
+
+
+def make_peers(part):
+    """Return accuracy and NMI of all methods at the seconds that questions about groups take."""
+    columns = {
+        "groups, K unknown": find_runs(part, "groups", False),
+        "COBRAS": find_runs(part, "COBRAS", False),
+        "A3S": find_runs(part, "A3S", False),
+        "groups, K given": find_runs(part, "groups", True),
+        "pairs, K given": find_runs(part, "pairs", True),
+        "random labels, K given": find_runs(part, "random labels", True),
+    }
+    peers = {**columns["COBRAS"], **columns["A3S"]}
+    rows, used = [], []
+    for name, record in peers.items():
+        used += [records[name] for records in columns.values() if name in records]
+        ours = columns["groups, K unknown"].get(name) or columns["groups, K given"].get(name)
+        for position, budget in enumerate(record["budgets"], start=1):
+            seconds = 5.0 * budget if ours is None else average_at(ours, position)["seconds"]
+            cells = [format_at(runs[name], seconds) if name in runs else "–" for runs in columns.values()]
+            shown = DATA.get(name, name) if position == 1 else ""
+            rows.append([shown, f"{seconds:,.0f}", *cells])
+    return describe_commits(used), format_table(["data", "seconds", *columns], rows) if rows else None
+
+
+def make_first(part):
+    cells = {(r["method"], tuple(r["shape"])): r for r in part["rows"]}
+    shapes = list(dict.fromkeys(shape for _, shape in cells))
+    rows = []
+    for (name, floor), _ in group(part["rows"], "method", "floor").items():
+        row = [f"`{name}`" if floor else f"**`{name}`**"]
+        for shape in shapes:
+            own, base = cells[name, shape], cells[floor or name, shape]
+            for kind in ("cold", "warm"):
+                ratio = f" ({own[kind] / base['warm']:.2f} x)" if floor else ""
+                row.append(f"{own[kind]:.2f}{ratio}")
+        rows.append(row)
+    header = ["CPU s (times its floor)"]
+    for n, d, k, links in shapes:
+        header += [f"{n:,} x {d}, k = {k}, {links:,} links: cold", "warm"]
+    return "", format_table(header, rows)
+
+
 MAKE = {
+    ("many_groups", "truth"): make_group_questions,
+    ("many_groups", "wrong"): make_wrong_answers,
+    ("many_groups", "peers"): make_peers,
     ("embeddings", "fits"): make_fits,
     ("embeddings", "nmi"): make_nmi,
     ("embeddings", "sparse"): make_sparse,
     ("embeddings", "cannot"): make_cannot,
     ("embeddings", "large"): make_large,
     ("growth", "cells"): make_cells,
+    ("growth", "first"): make_first,
 }
 
 
 def replace_table(match):
     name, part = match.groups()
-    found = read_results(name).get(part)
-    if found is None:
+    is_split = name == "many_groups"  # its methods may be measured one at a time, and share one part
+    found = read_results(name).get("runs" if is_split else part)
+    note, table = ("", None) if found is None else MAKE[name, part](found)
+    if found is None or table is None:
         print(f"{name} {part}: not measured here, the table stays as it is")
         return match.group(0)
-    note, table = MAKE[name, part](found)
     measured = f"Measured on {found['date']} at commit {found['commit']} with `{found['command']}`.{note}"
+    measured = note.strip() if is_split else measured
     return f"<!-- table: {name} {part} -->\n{measured}\n\n{table}\n<!-- end of table -->"
 
 

@@ -185,6 +185,20 @@ def test_making_hints_does_not_load_numba_or_scikit_learn():
     assert done.stdout.strip() == "[]"
 
 
+def test_small_fits_do_not_load_numba():
+    code = (
+        "import sys, numpy as np\n"
+        "from likewise import COPKMeans, MPCKMeans, PCKMeans, Supervision\n"
+        "X = np.random.default_rng(0).normal(size=(150, 4))\n"
+        "hints = Supervision.from_links(150, must=[(0, 1), (2, 3)], cannot=[(0, 2)])\n"
+        "for model in (COPKMeans(3), MPCKMeans(3), PCKMeans(3)):\n"
+        "    model.fit(X, supervision=hints).predict(X)\n"
+        "print('numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 def test_every_public_name_can_be_imported():
     import likewise
 
