@@ -164,9 +164,9 @@ def walk(newcomer, n_answers):
 
 def contradict(newcomer):
     """Contradict an answer: join the groups of two items that were answered apart, then undo one answer."""
-    page = newcomer.page
-    for attempt in range(5):  # a refit in between may change the groups that the remarks refer to
-        join_groups_of_items_apart(newcomer, attempt)
+    page, corrections = newcomer.page, 0
+    for attempt in range(5):  # a refit in between may change the groups that the corrections refer to
+        corrections += join_groups_of_items_apart(newcomer, attempt)
         newcomer.settled()
         if newcomer.api("api/conflicts").json()["conflicts"]:
             break
@@ -186,11 +186,11 @@ def contradict(newcomer):
             break
         page.reload()
         same.last.wait_for(timeout=PATIENCE)
-    return {"found": len(there), "left": left}
+    return {"found": len(there), "left": left, "corrections": corrections}
 
 
 def join_groups_of_items_apart(newcomer, attempt):
-    """Say that two items that were answered apart belong to their groups, and that the groups are one."""
+    """Say that two items answered apart belong to their groups, which are one; return how many corrections."""
     groups = newcomer.api("api/groups").json()["groups"]
     middles = {group["typical"][0]["row"] for group in groups}
     labels = struct.unpack(f"<{len(newcomer.digit_of)}H", newcomer.api("api/map/labels").body())
@@ -205,18 +205,20 @@ def join_groups_of_items_apart(newcomer, attempt):
         key=lambda rows: len(middles & set(rows)),
     )
     own = [labels[row] for row in apart]
-    remarks = [
+    corrections = [
         (f"{number}/belongs", {"row": row})
         for number, row in zip(own, apart, strict=True)
         if row not in middles  # the others are joined with these
     ]
-    for place, (path, content) in enumerate([*remarks, ("merge", {"a": own[0], "b": own[1]})]):
+    corrections.append(("merge", {"a": own[0], "b": own[1]}))
+    for place, (path, content) in enumerate(corrections):
         output = newcomer.page.request.post(
             f"{newcomer.url}/api/groups/{path}",
-            data={"key": f"tour-remark-{attempt}-{place}", **content},
+            data={"key": f"tour-correction-{attempt}-{place}", **content},
             headers={"X-Likewise": "1"},
         )
         assert output.ok, output.text()
+    return len(corrections)
 
 
 def looks(newcomer):
