@@ -190,7 +190,7 @@ def contradict(newcomer):
 
 
 def join_groups_of_items_apart(newcomer, attempt):
-    """Say that two items answered apart belong to their groups, which are one; return how many corrections."""
+    """Say that the groups of two items answered apart are one; return the number of corrections."""
     groups = newcomer.api("api/groups").json()["groups"]
     middles = {group["typical"][0]["row"] for group in groups}
     labels = struct.unpack(f"<{len(newcomer.digit_of)}H", newcomer.api("api/map/labels").body())

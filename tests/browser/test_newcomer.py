@@ -1,16 +1,26 @@
-"""A newcomer's whole run in a real browser, from the command to the exports."""
+"""Whole runs in a real browser, from the command to the exports."""
 
 import importlib.util
+import sys
 from pathlib import Path
 
-TOUR = Path(__file__).parents[2] / "examples" / "studio_tour.py"
+import numpy as np
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def test_a_newcomer_answers_undoes_skips_contradicts_and_exports(browser, tmp_path):
-    spec = importlib.util.spec_from_file_location("studio_tour", TOUR)
+def load_example(name, monkeypatch):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, name, module)  # dataclasses look it up
     spec.loader.exec_module(module)
-    found = module.tour(tmp_path, browser=browser, n_digits=120, n_answers=15)
+    return module
+
+
+def test_a_newcomer_answers_undoes_skips_contradicts_and_exports(browser, tmp_path, monkeypatch):
+    found = load_example("studio_tour", monkeypatch).tour(
+        tmp_path, browser=browser, n_digits=120, n_answers=15
+    )
     assert found["undone"], "undo should show the question again"
     assert found["answers"] == 16 + found["contradiction"]["corrections"]  # 15, and one undone
     assert found["labels"] == 120
@@ -18,3 +28,13 @@ def test_a_newcomer_answers_undoes_skips_contradicts_and_exports(browser, tmp_pa
     assert found["contradiction"]["left"] == 0
     assert found["report"] == 200
     assert found["problems"] == []
+
+
+def test_recordings_are_grouped_with_single_keys_despite_wrong_answers(browser, tmp_path, monkeypatch):
+    walks = load_example("studio_walks", monkeypatch)
+    birds = walks.write_birds(tmp_path / "birds", np.random.default_rng(0), n_each=12)
+    found = walks.walk(browser, birds, error_rate=0.05, n_answers=40)
+    assert found["answers"] == 40
+    assert found["wrong"] == 2
+    assert found["ari"] >= 0.9 > found["ari_before"]
+    assert found["faults"] == []
