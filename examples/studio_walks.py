@@ -29,6 +29,8 @@ from likewise.datasets import load
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or "/usr/bin/chromium"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 READY = "section.question[data-ready=true]"
+LOADED = """() => [...document.images].every(
+    image => image.complete || image.getBoundingClientRect().top > innerHeight)"""
 PATIENCE = 120_000  # milliseconds, enough for a busy machine
 
 
@@ -245,7 +247,8 @@ def take_pictures(page, name):
         for width, height in ((1440, 900), (390, 844)):
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": height})
-            page.wait_for_timeout(600)  # pictures load; only for looks
+            page.wait_for_function(LOADED, timeout=PATIENCE)
+            page.wait_for_timeout(400)  # transitions end; only for looks
             page.screenshot(path=f"{name}-{scheme}-{width}.png")
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 1440, "height": 900})
