@@ -241,6 +241,32 @@ def test_only_the_owner_adds_items(unchanged):
     assert unchanged.stranger().get("/api/additions").status_code == 401
 
 
+@pytest.mark.parametrize("path", ["/api/uploads", "/api/items"])
+@pytest.mark.parametrize("who", ["owner", "annotator", "stranger"])
+def test_a_large_body_is_read_only_from_the_owner(unchanged, path, who):
+    client, body = getattr(unchanged, who)(), b" " * 2**21
+    kind = OCTETS if path == "/api/uploads" else {"Content-Type": "application/json"}
+    app, asked = unchanged.app.app, []
+
+    async def watch(scope, receive, send):
+        async def receive_watched():
+            message = await receive()
+            asked.append(len(message.get("body", b"")))
+            return message
+
+        await app(scope, receive_watched, send)
+
+    unchanged.app.app = watch
+    try:
+        response = client.post(path, params={"name": "x.png"}, content=body, headers=kind)
+    finally:
+        unchanged.app.app = app
+    expected = {"owner": 422, "annotator": 403, "stranger": 401}[who]
+    assert response.status_code == expected
+    assert sum(asked) == (len(body) if who == "owner" else 0)
+    assert (response.headers.get("connection") == "close") == (who != "owner")
+
+
 def test_other_sites_and_other_types_are_refused(unchanged):
     owner, picture = unchanged.client, png((1, 1, 1))
     assert code(upload(owner, "x.png", picture, Origin="http://evil.test")) == "wrong_origin"
