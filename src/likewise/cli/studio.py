@@ -21,7 +21,7 @@ _SAMPLE_CLUSTERS = 10
 # Settings that may be changed when an existing project is opened.
 _CHANGEABLE = ("n_clusters", "discover", "ask", "overlap", "budget", "strategy", "title")
 # Settings that determine how the data are read; if given again, they must be the same.
-_OF_STUDIES = ("pairs", "triplets", "practice", "difficult", "blocks", "pool")
+_OF_STUDIES = ("pairs", "triplets", "practice", "difficult", "blocks", "sets", "pool")
 _OF_FEATURES = ("features", "embeddings", "features_from")
 _FIXED = (
     *("text", "image", "audio", "id_column", "truth", *_OF_FEATURES, "drop", "seed", "study"),
@@ -101,6 +101,9 @@ class StudioOptions:
         "--difficult", type=click.FloatRange(0, 1), help="Share of difficult questions.  [default: 0.5]"
     )
     blocks: int | None = opt.integer("--blocks", least=1, help="Number of tasks for each kind.  [default: 1]")
+    sets: bool | None = opt.flag(
+        "--sets", default=None, help="The items are of several data sets; classes are named set/class."
+    )
     pool: str | None = opt.path(
         "--pool", help="A CSV of questions marked easy or difficult: a,b,c,difficulty."
     )
