@@ -226,6 +226,7 @@ def test_few_answers_show_nothing_yet():
     assert "3 answers: so few show nothing yet about the groups" in text
     assert "1 question: so few show nothing yet about their agreement" in text
     assert "Krippendorff" not in text
+    assert "0.60" not in text  # the reliability of a person, from one shared question
     text = check(make_report(replace(data, n_answers=30, n_shared=12))).text
     assert "nothing yet" not in text
     assert "Krippendorff" in text

@@ -368,6 +368,8 @@ def _create_project(path: Path, folder: Path, asked: StudioOptions, options: dic
         elif not asked.study:
             stderr.print("note: without -k or --discover, answers open new groups as needed.")
             asked = replace(asked, discover=True)
+    if asked.sets and path.is_dir() and asked.truth is None:
+        asked = replace(asked, truth="folder")  # such as flowers/rose
     with stderr.status("Reading the items …") as status:
         names = ("image", "audio", "id_column", "truth", "encoding", "seed", "window", "regions")
         data = read_source(

@@ -179,6 +179,8 @@ def make_study_sections(report: StudyReport) -> list[Section]:
         if one.curves is not None:
             found.append(_make_curves_section(one.curves, options))
         sections += [replace(each, title=_name_set(each.title, one)) for each in found]
+    if report.comments:
+        sections.append(Section("Comments", tuple(f"“{comment}”" for comment in report.comments)))
     return sections
 
 
@@ -251,7 +253,6 @@ def _make_survey_section(report: StudyReport) -> Section:
     n = report.tables.n_surveys
     if n == 0:
         return Section("Questionnaire", ("Nobody has submitted the questionnaire yet.",))
-    comments = [f"“{comment}”" for comment in report.comments]
     words = {"pair": "pairs", "triplet": "triplets", None: "nothing yet"}
     rows = [
         (
@@ -262,15 +263,11 @@ def _make_survey_section(report: StudyReport) -> Section:
         for row in report.tables.survey
     ]
     head = ("", "pairs", "triplets", "no difference", "shown to be better")
-    return Section(
-        "Questionnaire",
-        (
-            f"How {format_count(n, 'participant')} compared the two tasks (Table 3.7). “Nothing yet” is a "
-            "majority that chance explains (sign test at 5%).",
-            *(["Comments:", *comments] if comments else []),
-        ),
-        (TablePiece("Which task was rated better", head, tuple(rows)),),
+    text = (
+        f"How {format_count(n, 'participant')} compared the two tasks (Table 3.7). “Nothing yet” is a "
+        "majority that chance explains (sign test at 5%)."
     )
+    return Section("Questionnaire", (text,), (TablePiece("Which task was rated better", head, tuple(rows)),))
 
 
 def _make_curves_section(curves: StudyCurves, options: StudyOptions) -> Section:
