@@ -273,7 +273,7 @@ def _add_items(project: Project, asked: StudioOptions) -> Project:
 
     check_additions_allowed(project)
     stderr, was = make_console(), project.options
-    names = ("text", "image", "audio", "id_column", "truth", "drop", "seed")
+    names = ("text", "image", "audio", "id_column", "truth", "drop", "seed", "window", "regions")
     options = {name: was[name] for name in names if name in was}
     options |= {
         "features": was.get("features") or was.get("embeddings"),

@@ -195,6 +195,18 @@ def test_embeddings_need_features(tmp_path, open_site):
     np.testing.assert_allclose(features[12], features[1])
 
 
+def test_a_project_of_parts_of_files_takes_no_uploads(tmp_path, open_site):
+    folder = tmp_path / "things"
+    folder.mkdir()
+    (folder / "a.png").write_bytes(png((9, 9, 9)))
+    made = image_features([folder / "a.png"] * 4, method="pixels")
+    items = [Item(row, str(row), "image", "a", media="a.png", part=(row, 0, 4, 4)) for row in range(4)]
+    owner = open_site(create(tmp_path, "image", made, items, folder)).owner()
+    response = upload(owner, "b.png", png((1, 1, 1)))
+    assert response.status_code == 422
+    assert "parts of files" in response.json()["error"]["message"]
+
+
 # ---------------------------------------------------------------------- attacks
 
 
