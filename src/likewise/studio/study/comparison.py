@@ -20,7 +20,7 @@ _LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Comparison:
+class KindComparison:
     """A figure of both kinds of question, and the difference within participants.
 
     Attributes
@@ -54,13 +54,13 @@ class Comparison:
         *,
         is_share: bool,
         less_is_better: bool = False,
-    ) -> Comparison:
+    ) -> KindComparison:
         """Compare the figures of pairs and of triplets, one of each per participant.
 
         >>> rights = [(0.9, 0.7), (0.8, 0.7), (0.9, 0.6), (1.0, 0.9), (0.9, 0.7), (0.7, 0.6)]
-        >>> Comparison.from_values("right", rights, is_share=True).better
+        >>> KindComparison.from_values("right", rights, is_share=True).better
         'pair'
-        >>> Comparison.from_values("right", rights[:5], is_share=True).better is None
+        >>> KindComparison.from_values("right", rights[:5], is_share=True).better is None
         True
         """
         both = np.array([pair for pair in values if None not in pair], dtype=np.float64).reshape(-1, 2)
@@ -80,7 +80,7 @@ class Comparison:
         return cls(title, pair, triplet, low, high, n, better)
 
 
-def compare_kinds(people: Sequence[Participant], curves: StudyCurves | None) -> tuple[Comparison, ...]:
+def compare_kinds(people: Sequence[Participant], curves: StudyCurves | None) -> tuple[KindComparison, ...]:
     """Compare the two kinds of question: seconds, right answers and, if given, clusterings.
 
     Parameters
@@ -92,13 +92,13 @@ def compare_kinds(people: Sequence[Participant], curves: StudyCurves | None) -> 
     """
     finished = [person for person in people if person.finished]
     found = [
-        Comparison.from_values(
+        KindComparison.from_values(
             "Seconds per question",
             ((_compute_seconds(one, "pair"), _compute_seconds(one, "triplet")) for one in finished),
             is_share=False,
             less_is_better=True,
         ),
-        Comparison.from_values(
+        KindComparison.from_values(
             "Right answers",
             ((_compute_share_right(one, "pair"), _compute_share_right(one, "triplet")) for one in finished),
             is_share=True,
@@ -108,7 +108,7 @@ def compare_kinds(people: Sequence[Participant], curves: StudyCurves | None) -> 
         for budget in BUDGETS:
             scores = (curves.get(budget, "P").by_person, curves.get(budget, "R").by_person)
             title = f"F-measure, same {budget}"
-            found.append(Comparison.from_values(title, zip(*scores, strict=True), is_share=True))
+            found.append(KindComparison.from_values(title, zip(*scores, strict=True), is_share=True))
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from likewise._words import format_count
 from likewise.exceptions import MissingDependencyError
 from likewise.studio.records import StoredEvent
 from likewise.studio.study.answers import Spread, Tables, Times, compute_tables, find_participants
-from likewise.studio.study.comparison import FEWEST, Comparison, compare_kinds, find_preferred
+from likewise.studio.study.comparison import FEWEST, KindComparison, compare_kinds, find_preferred
 from likewise.studio.study.curves import (
     METHODS,
     NAMES,
@@ -69,7 +69,7 @@ class SetResults:
     n_classes: int
     tables: Tables
     curves: StudyCurves | None
-    compared: tuple[Comparison, ...]
+    compared: tuple[KindComparison, ...]
 
 
 @dataclass(frozen=True)
