@@ -153,6 +153,22 @@ def test_a_study_has_no_unsure_skip_or_undo(visit, held):
     assert ann.words() == ["stage"]
 
 
+def test_the_owner_sees_the_progress_of_participants(visit, held, axe):
+    ann = visit(held)
+    start(ann, "Start")
+    practise(ann)
+    start(ann, "Start task 1")
+    do_task(ann, 1)
+    ann.saved()
+    owner = visit(held, "owner")
+    owner.go("people")
+    part = owner.page.get_by_role("region", name="Progress of the participants")
+    row = part.locator("tr", has_text=ann.person.name)
+    row.get_by_text("answers questions").wait_for()
+    assert "1 of 5" in row.inner_text()
+    assert axe(owner.page) == []
+
+
 def test_a_study_continues_after_a_reload(visit, held):
     ann = visit(held)
     start(ann, "Start")

@@ -29,6 +29,17 @@ def add_sound(folder):
     (folder / "sounds/3.wav").unlink()
 
 
+def write_regions(folder, ids, left=0):
+    lines = [f"{name}.png,{left if name == 2 else 0},0,4,4,r{name}" for name in ids]
+    (folder / "boxes.csv").write_text("\n".join(["file,x,y,width,height,id", *lines]) + "\n")
+
+
+def add_region(folder):
+    picture(folder / "pics/6.png", 123)
+    picture(folder / "pics/2.png", 255)
+    write_regions(folder, (0, 1, 2, 4, 5, 6), left=2)
+
+
 def add_line(folder):
     new = "i6,text of an owl,pics/1.png,sounds/1.wav,9,1,b"
     changed = "i2,another cat entirely,pics/4.png,sounds/4.wav,-9,0,a"
@@ -46,6 +57,8 @@ KINDS = {
     "pictures": (("pics",), add_picture, ("6.png", "2.png", "3.png")),
     "classes": (("classes",), add_class, ("a/6.png", "a/2.png", "b/3.png")),
     "sounds": (("sounds",), add_sound, ("6.wav", "2.wav", "3.wav")),
+    "windows": (("sounds", "--window", "60"), add_sound, ("6.wav@0s", "2.wav@0s", "3.wav@0s")),
+    "regions": (("pics", "--regions", "boxes.csv"), add_region, ("r6", "r2", "r3")),
     "texts": (("t.csv", "--text", "message", "--id", "name"), add_line, ("i6", "i2", "i3")),
     "rows": (("t.csv", "--id", "name", "--drop", "picture,sound,message"), add_line, ("i6", "i2", "i3")),
     "picture column": (("t.csv", "--image", "picture", "--id", "name"), add_line, ("i6", "i2", "i3")),
@@ -60,6 +73,7 @@ KINDS = {
 @pytest.mark.parametrize(("words", "change", "ids"), KINDS.values(), ids=KINDS)
 def test_new_changed_and_removed_items(run, data, served, monkeypatch, words, change, ids):  # noqa: F811
     monkeypatch.chdir(data)
+    write_regions(data, range(6))
     studio(run, *words, "-k", "2")
     before = served[-1]
     X, old = np.array(before.load_features()), list(before.items)
@@ -94,6 +108,18 @@ def test_a_class_folder_names_the_class_of_a_new_file(run, data, served, monkeyp
     picture(data / "classes/b/9.png", 9)
     studio(run, "classes", "--add")
     assert Project.open(data / "classes.likewise").items.get(6).truth == "b"
+
+
+def test_a_new_recording_is_cut_into_windows(run, data, served, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(data)
+    studio(run, "sounds", "--window", "0.1", "-k", "2")
+    before = served[-1].items.get_ids()
+    sound(data / "sounds/7.wav", 0.33)
+    studio(run, "sounds", "--add")
+    now = Project.open(served[-1].folder)
+    new = now.items.get_ids()[len(before) :]
+    assert new == [id.replace("0.wav", "7.wav") for id in before if id.startswith("0.wav")]
+    assert now.items.get(len(before)).part == (0.0, 0.1)
 
 
 def test_rows_without_ids_are_appended(run, data, served, monkeypatch):  # noqa: F811

@@ -206,7 +206,30 @@ def test_every_text_of_a_page_is_escaped():
     assert [attrs.get("alt") for attrs in page.all("img")].count(shown) == 1
     assert "Contradictions" in seen
     assert "1 more contradiction in the studio" in seen
-    assert "70% to 90%" in seen
+    assert "80% (70 to 90%)" in seen
+
+
+def test_contradictions_are_folded_and_key_figures_come_first():
+    data = replace(evil_data(), study=(), interval=(0.7, 1.1))
+    html = make_report(data)
+    page = check(html)
+    (conflict,) = [attrs for attrs in page.all("details") if attrs.get("class") == "conflict"]
+    assert "open" not in conflict
+    assert "joined through 1 item" in page.text
+    assert "80% (70 to 100%)" in page.text  # no share is larger
+    assert html.index('class="figures"') < html.index("<h2")
+
+
+def test_few_answers_show_nothing_yet():
+    data = replace(evil_data(), study=())
+    text = check(make_report(data)).text
+    assert "3 answers: so few show nothing yet about the groups" in text
+    assert "1 question: so few show nothing yet about their agreement" in text
+    assert "Krippendorff" not in text
+    assert "0.60" not in text  # the reliability of a person, from one shared question
+    text = check(make_report(replace(data, n_answers=30, n_shared=12))).text
+    assert "nothing yet" not in text
+    assert "Krippendorff" in text
 
 
 def test_pictures_that_may_contain_scripts_are_refused():
@@ -365,8 +388,13 @@ def test_a_study_has_its_section(tmp_path):
         described=Described("text", 12, has_truth=True),
         source=source,
     )
-    page = check(make_report(make_report_data(project)))
+    html = make_report(make_report_data(project))
+    page = check(html)
     assert "Nobody has started" in page.text
+    headings = re.findall("<h2[^>]*>([^<]*)", html)
+    assert headings[0] == "Study"
+    assert page.text.count("Participants who finished") == 1
+    assert "Contradictions" not in html[: html.index("<h2")].partition("<main>")[2]
     project.items.close()
 
 

@@ -249,9 +249,10 @@ def list_source_items(path: Path, **options: Any) -> list[Item | None]:
     given = SourceOptions(**options)
     if path.is_dir():
         kind, found, _ = list_media(path)
+        parts, _ = _list_parts(path, found, kind, given)
         return [
-            Item(row, name, kind, _shorten(PurePosixPath(name).name), media=name)
-            for row, name in enumerate(found)
+            Item(row, part.id, kind, _shorten(part.title), media=found[part.file], part=part.part)
+            for row, part in enumerate(parts)
         ]
     table = _ItemTable(read_columns(str(path), header=True, encoding=given.encoding), given)
     nothing = Features(np.empty((table.raw.n_rows, 0)), "")
@@ -451,9 +452,6 @@ def list_media(folder: Path) -> tuple[Medium, list[str], list[str]]:
 
 def _read_folder(folder: Path, options: SourceOptions, progress: Step | None) -> SourceData:
     kind, found, notes = list_media(folder)
-    n_found = len(found)
-    if options.only is not None:
-        found = [found[at] for at in options.only]
     parents = [PurePosixPath(name).parent.as_posix() for name in found]
     columns = {"file": found}
     if set(parents) != {"."}:
@@ -466,10 +464,12 @@ def _read_folder(folder: Path, options: SourceOptions, progress: Step | None) ->
     options.check_method(kind)
     listed, broken = _list_parts(folder, found, kind, options)
     notes += broken
+    n_listed = len(listed)
+    if options.only is not None:
+        listed = [listed[at] for at in options.only]
     files, ids = [found[part.file] for part in listed], [part.id for part in listed]
     if options.features is not None:  # files need not be read; the studio marks broken ones
-        n_rows = len(listed) if options.only is None else n_found
-        made = options.take(read_embeddings(options.features, n_rows=n_rows, of=WORD[kind]))
+        made = options.take(read_embeddings(options.features, n_rows=n_listed, of=WORD[kind]))
     else:
         parts, cache = [part.part for part in listed], get_cache_folder(folder)
         made = _compute_features(folder, files, kind, options, cache, progress, parts)

@@ -21,7 +21,7 @@ _SAMPLE_CLUSTERS = 10
 # Settings that may be changed when an existing project is opened.
 _CHANGEABLE = ("n_clusters", "discover", "ask", "overlap", "budget", "strategy", "title")
 # Settings that determine how the data are read; if given again, they must be the same.
-_OF_STUDIES = ("pairs", "triplets", "practice", "difficult", "blocks", "pool")
+_OF_STUDIES = ("pairs", "triplets", "practice", "difficult", "blocks", "sets", "pool")
 _OF_FEATURES = ("features", "embeddings", "features_from")
 _FIXED = (
     *("text", "image", "audio", "id_column", "truth", *_OF_FEATURES, "drop", "seed", "study"),
@@ -101,6 +101,9 @@ class StudioOptions:
         "--difficult", type=click.FloatRange(0, 1), help="Share of difficult questions.  [default: 0.5]"
     )
     blocks: int | None = opt.integer("--blocks", least=1, help="Number of tasks for each kind.  [default: 1]")
+    sets: bool | None = opt.flag(
+        "--sets", default=None, help="The items are of several data sets; classes are named set/class."
+    )
     pool: str | None = opt.path(
         "--pool", help="A CSV of questions marked easy or difficult: a,b,c,difficulty."
     )
@@ -270,7 +273,7 @@ def _add_items(project: Project, asked: StudioOptions) -> Project:
 
     check_additions_allowed(project)
     stderr, was = make_console(), project.options
-    names = ("text", "image", "audio", "id_column", "truth", "drop", "seed")
+    names = ("text", "image", "audio", "id_column", "truth", "drop", "seed", "window", "regions")
     options = {name: was[name] for name in names if name in was}
     options |= {
         "features": was.get("features") or was.get("embeddings"),
@@ -365,6 +368,8 @@ def _create_project(path: Path, folder: Path, asked: StudioOptions, options: dic
         elif not asked.study:
             stderr.print("note: without -k or --discover, answers open new groups as needed.")
             asked = replace(asked, discover=True)
+    if asked.sets and path.is_dir() and asked.truth is None:
+        asked = replace(asked, truth="folder")  # such as flowers/rose
     with stderr.status("Reading the items …") as status:
         names = ("image", "audio", "id_column", "truth", "encoding", "seed", "window", "regions")
         data = read_source(

@@ -76,9 +76,13 @@ def compare_with_source(project: Project, listed: Sequence[Item | None]) -> Sour
         is_other_file = bool(
             now.media is not None and stamps.get(old.row) and stamps[old.row] != make_stamp(root / now.media)
         )
-        if (now.text, now.media) != (old.text, old.media) or is_other_file or not _are_equal(old, now):
+        if _get_content(now) != _get_content(old) or is_other_file or not _are_equal(old, now):
             changed[at] = old.row
     return SourceChanges(tuple(sorted(places.values())), changed, tuple(removed))
+
+
+def _get_content(item: Item) -> tuple[Any, ...]:
+    return item.text, item.media, item.part
 
 
 def _are_equal(old: Item, now: Item) -> bool:
@@ -122,7 +126,7 @@ def add_from_source(
         item, before = listed[at], project.items.get(row)
         if item is None or at not in features:
             continue
-        shown = (item.text, item.media) == (before.text, before.media) and _are_equal(before, item)
+        shown = _get_content(item) == _get_content(before) and _are_equal(before, item)
         if not shown or not np.allclose(features[at], old[row], rtol=1e-3, atol=1e-4):
             replaced.append(replace(item, row=row, truth=before.truth if is_folder else item.truth))
     done = AddedItems(tuple(i.id for i in items), tuple(i.id for i in replaced), changes.removed)
@@ -141,7 +145,7 @@ def add_from_source(
 
 def _find_folder(item: Item) -> str | None:
     """Return the folder of a file, which is its class if each class has a folder."""
-    return item.id.rpartition("/")[0] or None
+    return (item.media or "").rpartition("/")[0] or None
 
 
 def check_additions_allowed(project: Project) -> None:

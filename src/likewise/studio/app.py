@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, MutableMapping
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -24,6 +24,7 @@ from likewise.exceptions import (
     StoreError,
 )
 from likewise.studio.routes import files, groups, new_items, pages, people, questions, study
+from likewise.studio.routes._common import get_owner
 from likewise.studio.security import Guard, check_base
 from likewise.studio.service import Studio
 
@@ -88,7 +89,14 @@ def create_app(
     app.add_exception_handler(RequestValidationError, _handle_invalid)
     app.add_exception_handler(HTTPException, _handle_http_error)
     app.add_exception_handler(Exception, _handle_unknown_error)
-    return Guard(app, hosts, base)
+
+    def is_owner(scope: MutableMapping[str, Any]) -> bool:
+        with suppress(LikewiseError):  # the route refuses the request with the reason
+            get_owner(Request({**scope, "app": app}))
+            return True
+        return False
+
+    return Guard(app, hosts, base, is_owner=is_owner)
 
 
 def _make_error_response(

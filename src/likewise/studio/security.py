@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
 import socket
@@ -20,7 +21,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BODY = 64 * 1024
 _JSON = b"application/json"
-# Paths with other limits: the largest body, and its type.
+# Paths with other limits, for the owner only: the largest body, and its type.
 _LARGER = {
     "/api/items": (4 * 1024**2, _JSON),
     "/api/uploads": (64 * 1024**2, b"application/octet-stream"),
@@ -57,12 +58,17 @@ class Guard:
         rebinding.
     base : str
         Path prefix of the studio behind a proxy, such as "/birds"; empty for the root.
+    is_owner : callable
+        Returns whether a request, given by its scope, is the owner's. It may wait for the database.
     """
 
-    def __init__(self, app: App, hosts: frozenset[str], base: str = "") -> None:
+    def __init__(
+        self, app: App, hosts: frozenset[str], base: str = "", *, is_owner: Callable[[Scope], bool]
+    ) -> None:
         self.app = app
         self.hosts = hosts
         self.base = base
+        self.is_owner = is_owner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -85,9 +91,14 @@ class Guard:
             return
         taken = 0
         started = too_large = False
+        # The application reads a body before it knows who sent it; a large one must be the owner's.
+        is_large = scope["path"] in _LARGER and scope["method"] not in _SAFE
+        is_read = not is_large or await asyncio.to_thread(self.is_owner, scope)
 
         async def receive_counted() -> Message:
             nonlocal taken, too_large
+            if not is_read:
+                return {"type": "http.request", "body": b"", "more_body": False}
             message = await receive()
             if message["type"] == "http.request":
                 taken += len(message.get("body", b""))
@@ -108,6 +119,8 @@ class Guard:
                     more.append((b"content-security-policy", POLICY.encode()))
                 if b"cache-control" not in given:
                     more.append((b"cache-control", b"no-store"))
+                if not is_read:
+                    more.append((b"connection", b"close"))
                 message = {**message, "headers": [*message["headers"], *more]}
             await send(message)
 

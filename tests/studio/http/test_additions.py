@@ -195,6 +195,18 @@ def test_embeddings_need_features(tmp_path, open_site):
     np.testing.assert_allclose(features[12], features[1])
 
 
+def test_a_project_of_parts_of_files_takes_no_uploads(tmp_path, open_site):
+    folder = tmp_path / "things"
+    folder.mkdir()
+    (folder / "a.png").write_bytes(png((9, 9, 9)))
+    made = image_features([folder / "a.png"] * 4, method="pixels")
+    items = [Item(row, str(row), "image", "a", media="a.png", part=(row, 0, 4, 4)) for row in range(4)]
+    owner = open_site(create(tmp_path, "image", made, items, folder)).owner()
+    response = upload(owner, "b.png", png((1, 1, 1)))
+    assert response.status_code == 422
+    assert "parts of files" in response.json()["error"]["message"]
+
+
 # ---------------------------------------------------------------------- attacks
 
 
@@ -239,6 +251,32 @@ def test_only_the_owner_adds_items(unchanged):
         assert add(client, uploads=["0" * 32]).status_code == status
     assert unchanged.annotator().get("/api/additions").status_code == 200
     assert unchanged.stranger().get("/api/additions").status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/api/uploads", "/api/items"])
+@pytest.mark.parametrize("who", ["owner", "annotator", "stranger"])
+def test_a_large_body_is_read_only_from_the_owner(unchanged, path, who):
+    client, body = getattr(unchanged, who)(), b" " * 2**21
+    kind = OCTETS if path == "/api/uploads" else {"Content-Type": "application/json"}
+    app, asked = unchanged.app.app, []
+
+    async def watch(scope, receive, send):
+        async def receive_watched():
+            message = await receive()
+            asked.append(len(message.get("body", b"")))
+            return message
+
+        await app(scope, receive_watched, send)
+
+    unchanged.app.app = watch
+    try:
+        response = client.post(path, params={"name": "x.png"}, content=body, headers=kind)
+    finally:
+        unchanged.app.app = app
+    expected = {"owner": 422, "annotator": 403, "stranger": 401}[who]
+    assert response.status_code == expected
+    assert sum(asked) == (len(body) if who == "owner" else 0)
+    assert (response.headers.get("connection") == "close") == (who != "owner")
 
 
 def test_other_sites_and_other_types_are_refused(unchanged):

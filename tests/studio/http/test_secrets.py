@@ -96,3 +96,8 @@ def test_participants_of_a_study_cannot_see_groups_but_annotators_can(birds):
 def test_the_title_of_a_row_does_not_reveal_a_class_in_its_id():
     shown = make_item_view(Item(0, "owl/17", "row", "owl/17", truth="owl"))
     assert (shown["id"], shown["title"]) == ("17", "17")
+
+
+def test_only_the_owner_of_a_study_sees_how_far_participants_are(birds):
+    response = birds.get("/api/study/participants")
+    assert response.status_code == 403

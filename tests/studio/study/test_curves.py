@@ -111,7 +111,7 @@ def test_the_figures_are_plotted(found):
 class Counted:
     """Replaces clusterings: more answers give higher scores."""
 
-    def __init__(self, study, rows, seed):
+    def __init__(self, X, truths, rows, seed):
         pass
 
     def score(self, given):
@@ -126,8 +126,11 @@ def test_means_and_intervals_by_hand(monkeypatch):
     curve = compute_study_curves(study, [ann, bob]).get("time", "P")
     assert curve.n_used == (1.5, 3.0, 4.5, 6.0, 7.5)
     assert curve.mean == pytest.approx((0.15, 0.3, 0.45, 0.6, 0.75))
-    # Two values 1 and 0.5: s = 0.3536, s / sqrt(2) = 0.25, and Student's t for one degree is 12.706.
-    assert curve.high[-1] - curve.mean[-1] == pytest.approx(12.706 * 0.25, abs=1e-3)
+    # Two values 0.2 and 0.1: s / sqrt(2) = 0.05, and Student's t for one degree is 12.706.
+    assert curve.high[0] == pytest.approx(0.15 + 12.706 * 0.05, abs=1e-3)
+    assert curve.low[0] == 0  # a score is from 0 to 1
+    assert curve.high[-1] == 1
+    assert curve.by_person == (1.0, 0.5)
 
 
 def test_one_participant_has_no_interval(monkeypatch):

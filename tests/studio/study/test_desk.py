@@ -111,6 +111,26 @@ def test_practice_is_marked_and_does_not_count(desk, ann):
     assert desk.asking.show_progress(ann)["behind"] == 0
 
 
+def test_the_owner_sees_how_far_participants_are(desk, ann):
+    bob = desk.person("Bob")
+    go_on(desk, bob)
+    answer_all(desk, bob)  # practice, which does not count
+    to_the_end(desk, ann)
+    assert desk.studio.asking.show_participants()["n_finished"] == 0
+    desk.studio.asking.store_survey(ann, new_key(), SURVEY)
+    shown = desk.studio.asking.show_participants()
+    assert shown["n_finished"] == 1
+    first, second = sorted(shown["participants"], key=lambda one: one["name"])
+    n = N_PAIRS + N_TRIPLETS
+    assert (first["name"], first["stage"], first["done"], first["n"]) == ("Ann", "done", n, n)
+    assert first["seconds"] > 0
+    assert (second["name"], second["stage"], second["done"]) == ("Bob", "break", 0)
+    assert second["last"] is not None
+    carl = desk.person("Carl")
+    last = desk.studio.asking.show_participants()["participants"][-1]
+    assert (last["id"], last["stage"], last["last"]) == (carl.id, "intro", None)
+
+
 def test_a_question_does_not_reveal_its_answer(desk, ann):
     to_the_end(desk, ann)
     bob = desk.person("Bob")

@@ -205,7 +205,10 @@ def test_a_stage_as_json(study):
     first = study.get_task_order(2)[0]
     assert study.find_stage(2, record.events).to_json() == {
         "stage": "task",
-        "task": {"number": 1, "of": 2, "kind": first, "n": study.options.count_questions(first), "done": 5},
+        "task": {
+            **{"number": 1, "of": 2, "kind": first, "n": study.options.count_questions(first), "done": 5},
+            "data_set": "",
+        },
         "reference": True,
         "answers": list(ALLOWED[first]),
     }

@@ -32,7 +32,7 @@ def report():
     take_part(study, record, 4, upto=12)
     take_part(study, record, 5, upto=2)  # only practice: not a participant yet
     report = make_study_report(study, record.events, curves=False)
-    return replace(report, curves=CURVES)
+    return replace(report, sets=(replace(report.sets[0], curves=CURVES),))
 
 
 def test_the_numbers_as_json(report):
@@ -41,7 +41,8 @@ def test_the_numbers_as_json(report):
     assert (shown["n_began"], shown["tables"]["n_left_out"]) == (3, 1)
     assert shown["options"]["n_pairs"] == 9
     assert shown["comments"] == ["<b>2</b> is easier", "<b>3</b> is easier"]
-    assert "person" not in json.dumps(shown["curves"])
+    assert [one["name"] for one in shown["sets"]] == [""]
+    assert shown["sets"][0]["curves"]["n_people"] == 2
 
 
 def test_the_sections_of_a_report(report):
@@ -49,27 +50,33 @@ def test_the_sections_of_a_report(report):
     sections = make_study_sections(report)
     assert [one.title for one in sections] == [
         "Study",
+        "Questionnaire",
         "Time",
         "Right and wrong answers",
-        "Questionnaire",
         "Clustering",
+        "Comments",
     ]
-    assert sections[0].paragraphs[1] == (
+    assert sections[0].paragraphs[0] == (
         "2 participants answered all questions. "
         "1 more started but did not finish; their answers are left out."
     )
-    pairs, triplets = sections[1].tables
+    assert sections[0].paragraphs[1].startswith("So few show nothing yet")
+    assert sections[0].tables[0].rows[1] == (
+        *("Right answers", "88.9%", "83.3%", "+5.6% (+5.6% to +5.6%)", "nothing yet"),
+    )
+    pairs, triplets = sections[2].tables
     assert pairs.rows == (("seconds", "1.00 ± 0.00", "1.00 ± 0.00", "1.00 ± 0.00"),)
     assert triplets.head == ("", "any answer", "two belong together", "neither")
-    confusion = sections[2].tables[0]
+    confusion = sections[3].tables[0]
     assert confusion.head == ("right answer", "different", "same")
     assert confusion.title == "Pairs (88.89% right)"  # one of nine is wrong
-    assert sections[3].tables[0].rows[1] == ("Less effort per question", "2/2", "0/2", "0/2")
+    survey = sections[1].tables[0]
+    assert survey.rows[1] == ("Less effort per question", "2/2", "0/2", "0/2", "nothing yet")
     for section in sections:
         for table in section.tables:
             assert all(len(row) == len(table.head) for row in table.rows)
-    assert all(figure.png.startswith(b"\x89PNG") and figure.alt for figure in sections[-1].figures)
-    assert len(sections[-1].figures) == 2
+    assert all(figure.png.startswith(b"\x89PNG") and figure.alt for figure in sections[4].figures)
+    assert len(sections[4].figures) == 2
 
 
 def test_a_study_that_nobody_started():
@@ -80,7 +87,7 @@ def test_a_study_that_nobody_started():
 def test_a_study_that_nobody_finished():
     study = small_study()
     report = make_study_report(study, take_part(study, Record(), 2, upto=20).events)
-    assert report.curves is None
+    assert report.sets[0].curves is None
     (section,) = make_study_sections(report)
     assert section.paragraphs[1] == "1 participant started; nobody has answered all questions yet."
 
@@ -89,5 +96,5 @@ def test_tables_alone_need_no_clustering():
     study = small_study(n_pairs=3, n_triplets=3)
     record = take_part(study, Record(), 2)
     report = make_study_report(study, record.events, curves=False)
-    assert [one.title for one in make_study_sections(report)][-1] == "Questionnaire"
-    assert report.to_json()["curves"] is None
+    assert [one.title for one in make_study_sections(report)][-1] == "Right and wrong answers"
+    assert report.to_json()["sets"][0]["curves"] is None

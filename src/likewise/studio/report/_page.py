@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from likewise._templates import load_templates
 from likewise._words import format_count
-from likewise.studio.report._gather import HintsShown, ReportData
+from likewise.studio.report._figures import FEW, make_key_figures
+from likewise.studio.report._gather import ConflictShown, HintsShown, PersonShown, ReportData
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -54,9 +55,16 @@ def _load_page() -> Template:
     templates.filters.update(repr=repr, shell=shlex.quote)
     functions = (
         *(make_data_uri, median, choose_ticks, round_up, count_times),
-        *(make_group_rows, make_time_rows, make_hint_rows),
+        *(
+            make_group_rows,
+            make_time_rows,
+            make_hint_rows,
+            make_people_rows,
+            make_key_figures,
+            summarize_conflict,
+        ),
     )
-    templates.globals.update({function.__name__: function for function in functions})
+    templates.globals.update({function.__name__: function for function in functions}, few=FEW)
     return templates.get_template("report.html")
 
 
@@ -92,6 +100,14 @@ def make_group_rows(data: ReportData) -> list[tuple[Any, ...]]:
     return [(*row, ", ".join(group.description)) for row, group in zip(rows, ordered, strict=True)]
 
 
+def make_people_rows(data: ReportData) -> list[PersonShown]:
+    """Return the people, without estimates that are based on few shared questions."""
+    return [
+        person if person.n_shared >= FEW else person._replace(accuracy=None, reliability=None)
+        for person in data.people
+    ]
+
+
 def make_time_rows(data: ReportData) -> list[tuple[Any, ...]]:
     """Return the response times by kind of question and answer."""
     kinds = {"pair": "pairs", "triplet": "triplets", "placement": "placements", "label": "names"}
@@ -105,6 +121,17 @@ def make_hint_rows(hints: HintsShown) -> list[tuple[str, ...]]:
     """Return the relation and the ids of each hint that is shown: three ids if there are triplets."""
     width = 3 if any(len(ids) > 2 and ids[2] for _, ids in hints.first) else 2
     return [(what, *(cut(id, 80) for id in [*ids, "", ""][:width])) for what, ids in hints.first]
+
+
+def summarize_conflict(conflict: ConflictShown) -> str:
+    """Return a contradiction in one line: its items, how they are joined, and by whose answers."""
+    items = " and ".join(cut(item.id, 40) for item in conflict.items)
+    people = list(dict.fromkeys(answer.person for answer in conflict.answers))
+    between = len(conflict.chain) - 2
+    through = f", joined through {format_count(between, 'item')}" if between > 0 else ""
+    names = ", ".join(cut(name, 40) for name in people[:2])
+    names += f" and {format_count(len(people) - 2, 'other')}" if len(people) > 2 else ""
+    return f"{items}{through}: {names}" if names else f"{items}{through}"
 
 
 def count_times(data: ReportData) -> list[tuple[str, int]]:

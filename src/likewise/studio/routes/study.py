@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 from pydantic import Field
 
 from likewise.exceptions import NotFoundError
-from likewise.studio.routes._common import Body, Key, Routes, TheStudio, Who
+from likewise.studio.routes._common import Body, Key, Owner, Routes, TheStudio, Who
 from likewise.studio.service import Studio
-from likewise.studio.service._views import DoneView, StudyView
+from likewise.studio.service._views import DoneView, ParticipantsView, StudyView
 
 if TYPE_CHECKING:  # imports scikit-learn
     from likewise.studio.study.desk import StudyDesk
@@ -46,6 +46,12 @@ def _get_desk(studio: Studio) -> StudyDesk:
 def study(studio: TheStudio, person: Who) -> StudyView:
     """Return the person's stage in the study."""
     return _get_desk(studio).show_stage(person)
+
+
+@routes.get("/api/study/participants")
+def participants(studio: TheStudio, owner: Owner) -> ParticipantsView:
+    """Return how far each participant is."""
+    return _get_desk(studio).show_participants()
 
 
 @routes.post("/api/study/next")

@@ -83,6 +83,7 @@ class ItemUploads:
             raise BadRequestError(
                 f"The items of this project are {_WORDS[kind]}, not files.", "Send them as items instead."
             )
+        self._check_whole_files(self._project)
         _check_name(name, kind)
         found = detect_content_type(content[:FIRST]) or ""
         if not found.startswith("image/" if kind == "image" else "audio/"):
@@ -103,6 +104,15 @@ class ItemUploads:
         finally:
             part.unlink(missing_ok=True)
         return {"upload": upload, "name": name}
+
+    @staticmethod
+    def _check_whole_files(project: Project) -> None:
+        """Raise an error if the items are windows or regions: an upload does not say which parts it has."""
+        if project.items.get(0).part:
+            raise BadRequestError(
+                "The items of this project are parts of files.",
+                "Put the files into the folder, and run likewise studio with --add.",
+            )
 
     def _list_waiting(self) -> list[tuple[Path, int]]:
         """Return the files that wait and their sizes; those of yesterday are removed."""
@@ -165,6 +175,7 @@ class ItemUploads:
     def _add_files(self, project: Project, key: str, uploads: Sequence[str]) -> tuple[list[str], list[str]]:
         from likewise.features import repeat_features
 
+        self._check_whole_files(project)
         kind, is_folder = project.described.kind, project.source.is_dir()
         waiting = {path.name[:32]: path for path, _ in self._list_waiting()}
         for upload in uploads:

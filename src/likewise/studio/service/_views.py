@@ -329,6 +329,7 @@ class TaskView(TypedDict):
     kind: Literal["pair", "triplet"]
     n: int
     done: int
+    data_set: str
 
 
 class StudyView(TypedDict):
@@ -338,6 +339,26 @@ class StudyView(TypedDict):
     task: TaskView | None
     reference: bool
     answers: list[str]
+
+
+class ParticipantView(TypedDict):
+    """A participant: the stage, answered and planned questions that count, seconds of these, last event."""
+
+    id: int
+    name: str
+    active: bool
+    stage: str
+    done: int
+    n: int
+    seconds: float
+    last: str | None
+
+
+class ParticipantsView(TypedDict):
+    """All participants; `n_finished` have answered everything, and the questionnaire."""
+
+    participants: list[ParticipantView]
+    n_finished: int
 
 
 class LinksView(TypedDict):

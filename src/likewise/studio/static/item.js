@@ -4,6 +4,7 @@
 import { compareCells, formatCell, markTexts, placeInRange, rarityOf } from "./diff.js";
 import { h, openDialog, s } from "./dom.js";
 import { soundView, toOneScale } from "./sound.js";
+import { zoomTogether } from "./zoom.js";
 
 const TINY = 96; // pixels; smaller images are enlarged without smoothing
 const FOLDED = 900; // characters of a long text that are shown at first
@@ -48,7 +49,7 @@ export function figures(items, options) {
     const parts = [];
     if (item.kind === "image" || item.kind === "sound") {
       open += item.broken ? 0 : 1;
-      parts.push(item.broken ? brokenNote(item) : item.kind === "image" ? picture(item, letter, settle) : soundView(item, letter, settle));
+      parts.push(item.broken ? brokenNote(item) : item.kind === "image" ? picture(item, letter, items, settle) : soundView(item, letter, settle));
     }
     if (item.text !== null) parts.push(text(item, letter, texts?.[i] ?? null));
     if (item.cells.length > 0) parts.push(table(item, i, cells, options.marks));
@@ -79,13 +80,15 @@ function brokenNote(item) {
 }
 
 /**
+ * A picture that enlarges all pictures beside it, because they are to be compared.
  * @param {Item} item
  * @param {string} letter
+ * @param {Item[]} items
  * @param {() => void} settle
  */
-function picture(item, letter, settle) {
+function picture(item, letter, items, settle) {
   const image = imageOf(item, item.media ?? item.thumb, "eager", settle);
-  return h("button", { type: "button", class: "picture", "aria-label": `Enlarge ${letter}, ${item.title}`, on: { click: () => zoom([item]) } }, image);
+  return h("button", { type: "button", class: "picture", "aria-label": `Enlarge ${letter}, ${item.title}`, on: { click: () => zoom(items) } }, image);
 }
 
 /**
@@ -285,68 +288,26 @@ export function zoom(items) {
     openDialog("Enlarged", [h("div", { class: "closer" }, ...items.map((item) => itemFigure(item)))], { class: "wide" });
     return;
   }
-  let scale = 1;
-  let x = 0;
-  let y = 0;
   const frames = images.map((item) => h("div", { class: "frame" }, imageOf(item, item.media ?? item.thumb, "eager")));
   const percentage = h("output", { class: "number small muted", "aria-live": "polite" });
-  const draw = () => {
-    scale = Math.min(40, Math.max(1, scale));
-    const most = (scale - 1) / (2 * scale);
-    x = Math.min(most, Math.max(-most, x));
-    y = Math.min(most, Math.max(-most, y));
-    for (const frame of frames) {
-      const image = frame.querySelector("img");
-      if (image) image.style.transform = `scale(${scale}) translate(${100 * x}%, ${100 * y}%)`;
-    }
-    percentage.textContent = `${Math.round(scale * 100)} %`;
-  };
-  /** @param {number} factor */
-  const by = (factor) => { scale *= factor; draw(); };
-  /** @param {number} dx @param {number} dy */
-  const move = (dx, dy) => { x += dx / scale; y += dy / scale; draw(); };
-
-  /** @type {Map<number, PointerEvent>} */
-  const fingers = new Map();
-  for (const frame of frames) {
-    frame.addEventListener("wheel", (event) => { event.preventDefault(); by(Math.exp(-event.deltaY / 400)); }, { passive: false });
-    frame.addEventListener("dblclick", () => { scale = scale > 1 ? 1 : 3; draw(); });
-    frame.addEventListener("pointerdown", (event) => { fingers.set(event.pointerId, event); frame.setPointerCapture(event.pointerId); });
-    for (const end of /** @type {const} */ (["pointerup", "pointercancel"])) frame.addEventListener(end, (event) => fingers.delete(event.pointerId));
-    frame.addEventListener("pointermove", (event) => {
-      const before = fingers.get(event.pointerId);
-      if (!before) return;
-      const other = [...fingers.values()].find((finger) => finger.pointerId !== event.pointerId);
-      if (other) {
-        const was = Math.hypot(before.clientX - other.clientX, before.clientY - other.clientY);
-        by(Math.hypot(event.clientX - other.clientX, event.clientY - other.clientY) / Math.max(was, 1));
-      } else move((event.clientX - before.clientX) / frame.clientWidth, (event.clientY - before.clientY) / frame.clientHeight);
-      fingers.set(event.pointerId, event);
-    });
-  }
+  const together = zoomTogether(frames, (scale) => { percentage.textContent = `${Math.round(scale * 100)} %`; });
+  const how = `Zoom with the wheel, a pinch, + or −; move with the mouse or the arrow keys; 0 shows all; close with Esc.${images.length > 1 ? " The pictures move together." : ""}`;
   const dialog = openDialog(images.map((item) => item.title).join(" · "), [
     h("div", { class: "frames" }, ...frames),
     h("div", { class: "row" },
-      h("button", { type: "button", "aria-label": "Zoom out", on: { click: () => by(1 / 1.5) } }, "−"), percentage,
-      h("button", { type: "button", "aria-label": "Zoom in", on: { click: () => by(1.5) } }, "+"),
-      h("span", { class: "muted small" }, "Zoom with the wheel, a pinch, + or −; move with the arrow keys; close with Esc.")),
+      h("button", { type: "button", "aria-label": "Zoom out", on: { click: together.zoomOut } }, "−"), percentage,
+      h("button", { type: "button", "aria-label": "Zoom in", on: { click: together.zoomIn } }, "+"),
+      h("button", { type: "button", on: { click: together.reset } }, "Reset"),
+      h("span", { class: "muted small" }, how)),
   ], { class: "wide zoomed" });
   dialog.addEventListener("keydown", (event) => {
-    const acts = /** @type {Record<string, () => void>} */ ({
-      "+": () => by(1.5), "=": () => by(1.5), "-": () => by(1 / 1.5), "0": () => { scale = 1; draw(); },
-      ArrowLeft: () => move(0.1, 0), ArrowRight: () => move(-0.1, 0), ArrowUp: () => move(0, 0.1), ArrowDown: () => move(0, -0.1),
-    });
     const onButton = event.target instanceof Element && event.target.closest("button");
     if (event.key === " " && !onButton) {
       event.preventDefault();
       dialog.close();
-    } else if (acts[event.key]) {
-      event.preventDefault();
-      acts[event.key]?.();
-    }
+    } else if (together.onKey(event)) event.preventDefault();
   });
   dialog.querySelector("h2")?.focus(); // so that Space also closes what Space opened
-  draw();
 }
 
 /**

@@ -3,6 +3,7 @@
 import { additions } from "./additions.js";
 import { count, fill, h, openDialog } from "./dom.js";
 import { latest } from "./hints.js";
+import { participants } from "./study_people.js";
 import { useStyle } from "./styles.js";
 
 /** @import {Context, Unmount} from "./types.js" */
@@ -42,7 +43,7 @@ export async function mount(root, ctx) {
   const agreement = h("div", null);
   fill(root, h("section", { class: "view" }, h("h1", null, "People and results"),
     h("div", { class: "people-part" }, agreement, table, form(ctx, () => update()), explained()),
-    data(ctx), !ctx.me.project.study && additions(ctx, signal), results(ctx)));
+    ctx.me.project.study && participants(ctx, signal), data(ctx), !ctx.me.project.study && additions(ctx, signal), results(ctx)));
   const update = latest(async () => {
     try {
       const got = await ctx.api.get("api/people");

@@ -14,7 +14,7 @@ import { breakPage, donePage, introPage, troublePage } from "./study_pages.js";
 import { surveyPage } from "./study_survey.js";
 import { useStyle } from "./styles.js";
 
-/** @typedef {{number: number, of: number, kind: "pair" | "triplet", n: number, done: number}} Task */
+/** @typedef {{number: number, of: number, kind: "pair" | "triplet", n: number, done: number, data_set: string}} Task  `data_set` is empty if there is only one */
 /**
  * @typedef {object} Stage  the response of GET api/study
  * @property {"intro" | "practice" | "break" | "task" | "survey" | "done"} stage
@@ -115,7 +115,8 @@ function ask(root, ctx, stage, task, onEnd) {
   let done = task.done;
   let ended = false;
   const draw = () => {
-    const name = stage.stage === "practice" ? "Practice" : `Task ${task.number} of ${task.of}`;
+    const about = task.data_set ? `, ${task.data_set}` : "";
+    const name = stage.stage === "practice" ? "Practice" : `Task ${task.number} of ${task.of}${about}`;
     words.textContent = `${name} · ${Math.min(done + 1, task.n)} of ${task.n}`;
     bar.value = done;
   };

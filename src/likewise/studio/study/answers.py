@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -104,7 +104,7 @@ class Questionnaire:
 
 @dataclass(frozen=True)
 class StudyAnswer:
-    """An answer that counts. `seconds` is None if no time was sent."""
+    """An answer that counts, to a question about a data set. `seconds` is None if no time was sent."""
 
     kind: QuestionKind
     rows: tuple[int, ...]
@@ -112,6 +112,7 @@ class StudyAnswer:
     answer: str
     seconds: float | None
     difficulty: Difficulty = "easy"
+    data_set: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,13 @@ class Participant:
         """Return the answers to one kind of question."""
         return self.pairs if kind == "pair" else self.triplets
 
+    def restrict(self, data_set: str) -> Participant:
+        """Return the participant with the answers about one data set only."""
+        kept = [
+            tuple(one for one in given if one.data_set == data_set) for given in (self.pairs, self.triplets)
+        ]
+        return replace(self, pairs=kept[0], triplets=kept[1])
+
 
 def find_participants(
     study: Study, events: Iterable[StoredEvent], *, leave_out: Collection[int] = ()
@@ -171,8 +179,8 @@ def find_participants(
             surveys[event.person] = Questionnaire.from_answers(event.body)
     people = []
     for person, answers in sorted(events_of.items()):
-        planned = {one.id: one for task in study.get_tasks(person) for one in task.questions}
-        given = [_make_answer(planned[name], event) for name, event in answers.items() if name in planned]
+        planned = {one.id: (one, task.data_set) for task in study.get_tasks(person) for one in task.questions}
+        given = [_make_answer(*planned[name], event) for name, event in answers.items() if name in planned]
         people.append(
             Participant(
                 person=person,
@@ -186,7 +194,7 @@ def find_participants(
     return tuple(people)
 
 
-def _make_answer(planned: PlannedQuestion, event: StoredEvent) -> StudyAnswer:
+def _make_answer(planned: PlannedQuestion, data_set: str, event: StoredEvent) -> StudyAnswer:
     asked, answer = planned.asked, str(event.body.get("answer"))
     if tuple(event.body.get("items", ())) != planned.items:
         raise StudyError(
@@ -195,7 +203,7 @@ def _make_answer(planned: PlannedQuestion, event: StoredEvent) -> StudyAnswer:
         )
     if answer not in ALLOWED[asked.kind]:
         raise StudyError(f"event {event.seq} has the answer {answer!r} to a {asked.kind} of the study.")
-    return StudyAnswer(asked.kind, asked.rows, asked.truth, answer, event.seconds, asked.difficulty)
+    return StudyAnswer(asked.kind, asked.rows, asked.truth, answer, event.seconds, asked.difficulty, data_set)
 
 
 # ---------------------- tables: times (3.6), questionnaires (3.7), confusions (3.8, 3.9)

@@ -56,10 +56,12 @@ class StudyCurve:
     parts : tuple of float
         The shares of the budget.
     mean, low, high : tuple of float or None
-        Pairwise F-measure, mean over participants, and the 95% interval of the mean by Student's t;
-        None for the interval of one participant.
+        Pairwise F-measure, mean over participants, and the 95% interval of the mean by Student's t, within
+        0 and 1; None for the interval of one participant.
     n_used, n_correct : tuple of float
         Number of answers used, and of right answers among them, mean over participants.
+    by_person : tuple of float
+        The F-measure of each participant with the whole budget.
     """
 
     budget: Budget
@@ -70,6 +72,7 @@ class StudyCurve:
     high: tuple[float | None, ...]
     n_used: tuple[float, ...]
     n_correct: tuple[float, ...]
+    by_person: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ def compute_study_curves(
     study: Study,
     people: Sequence[Participant],
     *,
+    data_set: str = "",
     max_rows: int = 600,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
@@ -128,6 +132,8 @@ def compute_study_curves(
         Features and classes. There are as many clusters as classes.
     people : sequence of Participant
         The participants.
+    data_set : str
+        The data set, if the study has several.
     max_rows : int, default=600
         Maximum number of rows clustered and scored per participant: those they were asked about, and
         random others. It bounds the computing time.
@@ -136,7 +142,8 @@ def compute_study_curves(
     progress : callable, optional
         Called with the number of fits done and to do.
     """
-    finished = [person for person in people if person.finished]
+    finished = [person.restrict(data_set) for person in people if person.finished]
+    truths = study.get_classes_of(data_set)
     if not finished:
         raise StudyError("nobody has finished the study yet, so there is nothing to compare.")
     which = [(budget, method) for budget in BUDGETS for method in METHODS]
@@ -144,8 +151,8 @@ def compute_study_curves(
     scores = {one: np.empty((len(finished), len(PARTS))) for one in which}
     starts, n_rows, done = [], 0, 0
     for who, person in enumerate(finished):
-        rows = _draw_rows(study, person, max_rows, seed)
-        fits = _StudyFits(study, rows, seed)
+        rows = _draw_rows(truths, person, max_rows, seed)
+        fits = _StudyFits(study.X, truths, rows, seed)
         starts.append(fits.score(()))
         n_rows = max(n_rows, len(rows))
         for one in which:
@@ -159,7 +166,7 @@ def compute_study_curves(
         float(np.mean(starts)),
         len(finished),
         n_rows,
-        sum(truth is not None for truth in study.truths),
+        sum(truth is not None for truth in truths),
     )
 
 
@@ -173,17 +180,19 @@ def _make_curve(
     low = high = np.full(len(PARTS), None)
     if n > 1:
         half = stats.t.ppf(0.5 + _LEVEL / 2, n - 1) * scores.std(axis=0, ddof=1) / np.sqrt(n)
-        low, high = mean - half, mean + half
+        low, high = np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)
     used = np.array([[len(step) for step in steps] for steps in sets], dtype=np.float64).mean(axis=0)
     right = np.array([[sum(one.answer == one.truth for one in step) for step in steps] for steps in sets])
-    values = (mean, low, high, used, right.mean(axis=0))
+    values = (mean, low, high, used, right.mean(axis=0), scores[:, -1])
     return StudyCurve(budget, method, PARTS, *(tuple(value.tolist()) for value in values))
 
 
-def _draw_rows(study: Study, person: Participant, most: int, seed: int) -> npt.NDArray[np.int64]:
+def _draw_rows(
+    truths: Sequence[str | None], person: Participant, most: int, seed: int
+) -> npt.NDArray[np.int64]:
     """Return the rows that a person was asked about, and random others of known class up to `most`."""
     asked = {row for one in (*person.pairs, *person.triplets) for row in one.rows}
-    known = (row for row, truth in enumerate(study.truths) if truth is not None)
+    known = (row for row, truth in enumerate(truths) if truth is not None)
     others = np.array([row for row in known if row not in asked], dtype=np.int64)
     room = max(0, most - len(asked))
     if len(others) > room:
@@ -194,10 +203,12 @@ def _draw_rows(study: Study, person: Participant, most: int, seed: int) -> npt.N
 class _StudyFits:
     """Clusterings of the same rows from different answers, cached by the answers."""
 
-    def __init__(self, study: Study, rows: npt.NDArray[np.int64], seed: int) -> None:
-        self._X = np.asarray(study.X[rows], dtype=np.float64)
-        self._y = [study.truths[row] for row in rows]
-        self._k = len(study.classes)
+    def __init__(
+        self, X: npt.NDArray[Any], truths: Sequence[str | None], rows: npt.NDArray[np.int64], seed: int
+    ) -> None:
+        self._X = np.asarray(X[rows], dtype=np.float64)
+        self._y = [truths[row] for row in rows]
+        self._k = len(set(truths) - {None})
         self._place = {int(row): place for place, row in enumerate(rows)}
         self._seed = seed
         self._scores: dict[frozenset[tuple[tuple[int, ...], str]], float] = {}
@@ -240,8 +251,11 @@ def draw_scores(curves: StudyCurves) -> Any:
             # A small offset keeps error bars of different curves apart.
             parts = [part + 0.012 * (place - 1) for part in curve.parts]
             errors = None
-            if all(high is not None for high in curve.high):
-                errors = [(high or 0.0) - mean for mean, high in zip(curve.mean, curve.high, strict=True)]
+            if None not in curve.low and None not in curve.high:
+                mean, low, high = (
+                    np.array(one, dtype=np.float64) for one in (curve.mean, curve.low, curve.high)
+                )
+                errors = [mean - low, high - mean]
             ax.errorbar(parts, curve.mean, yerr=errors, capsize=2.5, label=NAMES[method], **_get_look(place))
         ax.axhline(curves.start, color=QUIET, linestyle=":", linewidth=1.0, label="without answers")
     return _finish(figure, "pairwise F-measure", 4)

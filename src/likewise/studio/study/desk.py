@@ -18,9 +18,16 @@ from likewise.studio.service._questions_and_answers import (
     QuestionsAndAnswers,
     make_body,
 )
-from likewise.studio.service._views import AnsweredView, DoneView, QuestionsView, StudyView
+from likewise.studio.service._views import (
+    AnsweredView,
+    DoneView,
+    ParticipantsView,
+    QuestionsView,
+    StudyView,
+)
 from likewise.studio.store import Transaction
 from likewise.studio.study import TEXTS, PlannedQuestion, Questionnaire, Study, StudyOptions, veil_item
+from likewise.studio.study.participants import make_participant_view
 
 
 class StudyDesk(QuestionsAndAnswers):
@@ -118,6 +125,16 @@ class StudyDesk(QuestionsAndAnswers):
         """Return the stage of a person."""
         stage = self._study.find_stage(person.id, self._hub.log.get_events_of(person.id))
         return cast(StudyView, stage.to_json())
+
+    def show_participants(self) -> ParticipantsView:
+        """Return how far each participant is; an owner who tries the study is left out."""
+        people = self._hub.store.read(lambda tx: tx.get_people())
+        found = [
+            make_participant_view(self._study, person, self._hub.log.get_events_of(person.id))
+            for person in people
+            if person.role != "owner"
+        ]
+        return {"participants": found, "n_finished": sum(one["stage"] == "done" for one in found)}
 
     def go_on(self, person: Person, key: str) -> StudyView:
         """Leave the introduction or a break."""

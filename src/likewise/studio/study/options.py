@@ -40,6 +40,7 @@ _RULES = {
     "practice": _count(0),
     "blocks": _count(1),
     "reference": Rule("true or false", lambda value: isinstance(value, bool)),
+    "sets": Rule("true or false", lambda value: isinstance(value, bool)),
     "seed": Rule(
         "an integer from 0 to 2^32 - 1", lambda value: bool(Rule.integer(0).holds(value) and value < 2**32)
     ),
@@ -53,8 +54,8 @@ class StudyOptions:
     Attributes
     ----------
     n_pairs, n_triplets : int, default=60 and 40
-        Number of questions of each kind per participant. Three pairs and two triplets show the same
-        number of items; Pei (2017) used 195 and 130.
+        Number of questions of each kind per participant and data set. Three pairs and two triplets show
+        the same number of items; Pei (2017) used 195 and 130.
     difficult : float, default=0.5
         The share of difficult questions, the same for all participants.
     practice : int, default=4
@@ -62,6 +63,9 @@ class StudyOptions:
     blocks : int, default=1
         Number of tasks per kind. Two give pairs, triplets, triplets, pairs, so practice and
         fatigue affect both kinds equally.
+    sets : bool, default=False
+        Whether the items are of several data sets, each with its own tasks. The data set of an item is the
+        part of its class before the first "/", as in "flowers/rose".
     reference : bool, default=True
         Whether to show a reference book: one example of each class, which is not asked about.
     seed : int, default=0
@@ -84,6 +88,7 @@ class StudyOptions:
     difficult: float = 0.5
     practice: int = 4
     blocks: int = 1
+    sets: bool = False
     reference: bool = True
     seed: int = 0
     pool: tuple[MarkedQuestion, ...] = ()

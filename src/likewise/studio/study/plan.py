@@ -1,7 +1,8 @@
 """The plan of a study and the progress of participants, derived from person and events.
 
-Everyone answers both kinds of question (a within-subject design, as in Pei 2017, 3.5.1). The order alternates
-between participants, so that neither kind benefits from coming second.
+Everyone answers both kinds of question (a within-subject design, as in Pei 2017, 3.5.1), about each data set
+if there are several. The orders alternate between participants, so that neither kind and no data set
+benefits from coming second.
 """
 
 from __future__ import annotations
@@ -52,10 +53,11 @@ class PlannedQuestion:
 
 @dataclass(frozen=True)
 class StudyPart:
-    """The questions of the practice (number 0) or of a task."""
+    """The questions of the practice (number 0) or of a task, and the data set that they are about."""
 
     number: int
     questions: tuple[PlannedQuestion, ...]
+    data_set: str = ""
 
     @property
     def to(self) -> str:
@@ -65,13 +67,14 @@ class StudyPart:
 
 @dataclass(frozen=True)
 class TaskProgress:
-    """A person's progress in a task; number 0 is the practice."""
+    """A person's progress in a task; number 0 is the practice. `data_set` is empty if there is only one."""
 
     number: int
     of: int
     kind: QuestionKind
     n: int
     done: int
+    data_set: str = ""
 
 
 @dataclass(frozen=True)
@@ -150,11 +153,14 @@ class Study:
         self.truths = truths
         self.options = options
         self._parts: dict[int, tuple[StudyPart, ...]] = {}
-        self._check_classes()
-        self._pools = {kind: self._get_pool(kind) for kind in KINDS}
+        for data_set in self.sets:
+            self._check_classes(data_set)
+        self._pools = {
+            (data_set, kind): self._get_pool(data_set, kind) for data_set in self.sets for kind in KINDS
+        }
         self._practice = {kind: self._take_practice(kind) for kind in KINDS}
-        for kind in KINDS:
-            self._check_numbers(kind)
+        for data_set, kind in self._pools:
+            self._check_numbers(data_set, kind)
 
     # ------------------------------------------------------------------ questions
 
@@ -162,6 +168,29 @@ class Study:
     def classes(self) -> tuple[str, ...]:
         """The classes, in alphabetical order."""
         return tuple(sorted({truth for truth in self.truths if truth is not None}))
+
+    @cached_property
+    def sets(self) -> tuple[str, ...]:
+        """The data sets, in alphabetical order; one without a name unless the options say otherwise."""
+        if not self.options.sets:
+            return ("",)
+        for name in self.classes:
+            if not all(name.partition("/")):
+                raise StudyError(
+                    f"the class {name!r} is of no data set. With several data sets, name each class as "
+                    "'set/class', or use folders of classes in a folder for each data set."
+                )
+        return tuple(sorted({self.get_set(name) for name in self.classes}))
+
+    def get_set(self, truth: str) -> str:
+        """Return the data set of a class."""
+        return truth.partition("/")[0] if self.options.sets else ""
+
+    def get_classes_of(self, data_set: str) -> list[str | None]:
+        """Return the class of each item of a data set; None for all other items."""
+        return [
+            truth if truth is not None and self.get_set(truth) == data_set else None for truth in self.truths
+        ]
 
     @cached_property
     def reference(self) -> tuple[tuple[str, str], ...]:
@@ -177,8 +206,15 @@ class Study:
             found.append((name, self.ids[rows[nearest]]))
         return tuple(found)
 
+    def get_set_order(self, person: int) -> tuple[str, ...]:
+        """Return the data sets in the order of a person's tasks; each is at each place equally often."""
+        first = (
+            (person + self.options.seed) // 2 % len(self.sets)
+        )  # two people with either order of the kinds
+        return (*self.sets[first:], *self.sets[:first])
+
     def get_task_order(self, person: int) -> tuple[QuestionKind, ...]:
-        """Return the kinds of a person's tasks, in order: every second person starts with triplets."""
+        """Return the kinds of a person's tasks about a data set: every second person starts with triplets."""
         first, second = KINDS if (person + self.options.seed) % 2 == 0 else KINDS[::-1]
         found: list[QuestionKind] = []
         for block in range(self.options.blocks):
@@ -246,7 +282,7 @@ class Study:
             waiting = [planned for planned in part.questions if planned.id not in answers]
             n, done = len(part.questions), len(part.questions) - len(waiting)
             kind = part.questions[min(done, n - 1)].asked.kind
-            task = TaskProgress(part.number, len(self.get_tasks(person)), kind, n, done)
+            task = TaskProgress(part.number, len(self.get_tasks(person)), kind, n, done, part.data_set)
             if part.to not in entered and done == 0:
                 # The introduction leads to practice, or to the first task if there is no practice.
                 stage = Stage("break", task, (), reference) if place else Stage("intro", None, (), reference)
@@ -258,55 +294,74 @@ class Study:
 
     # ------------------------------------------------------------------ drawing questions
 
-    def _check_classes(self) -> None:
-        known = [truth for truth in self.truths if truth is not None]
-        if len(self.classes) < 2:
-            description = f"all of one class, {self.classes[0]!r}" if known else "without classes"
+    def _check_classes(self, data_set: str) -> None:
+        known = [truth for truth in self.get_classes_of(data_set) if truth is not None]
+        classes = sorted(set(known))
+        where = f" of {data_set!r}" if data_set else ""
+        if len(classes) < 2:
+            description = f"all of one class, {classes[0]!r}" if known else "without classes"
             raise StudyError(
-                f"a study compares answers with the true classes, but the items are {description}. Provide a "
-                "column or folders with at least two classes."
+                f"a study compares answers with the true classes, but the items{where} are {description}. "
+                "Provide a column or folders with at least two classes."
             )
-        if len(known) == len(self.classes):
+        if len(known) == len(classes):
             raise StudyError(
-                f"each of the {len(known)} items has a different class, so no two belong together. "
+                f"each of the {len(known)} items{where} has a different class, so no two belong together. "
                 "Is this the right column of classes?"
             )
 
-    def _get_pool(self, kind: QuestionKind) -> list[StudyQuestion]:
+    def _get_pool(self, data_set: str, kind: QuestionKind) -> list[StudyQuestion]:
+        truths = self.get_classes_of(data_set)
         if self.options.pool:
             row_of = {item: row for row, item in enumerate(self.ids)}
-            return make_marked_pool(self.options.pool, row_of, self.truths, kind)
+            marked = make_marked_pool(self.options.pool, row_of, self.truths, kind)
+            inside = [sum(truths[row] is not None for row in asked.rows) for asked in marked]
+            for asked, n in zip(marked, inside, strict=True):
+                if 0 < n < len(asked.rows):
+                    ids = ", ".join(self.ids[row] for row in asked.rows)
+                    raise StudyError(f"a question of the pool is about several data sets: {ids}.")
+            return [asked for asked, n in zip(marked, inside, strict=True) if n]
         shown = {item for _, item in self.reference} if self.options.reference else set()
         rows = [
             row
-            for row, truth in enumerate(self.truths)
+            for row, truth in enumerate(truths)
             if truth is not None and not (shown and self.ids[row] in shown)
         ]
         n = self.options.count_questions(kind) + self.options.practice
-        return draw_pool(self.X, np.array(rows, dtype=np.int64), self.truths, kind, n, seed=self.options.seed)
+        return draw_pool(self.X, np.array(rows, dtype=np.int64), truths, kind, n, seed=self.options.seed)
 
     def _take_practice(self, kind: QuestionKind) -> list[StudyQuestion]:
-        """Remove practice questions from the pool: easy ones first, covering every answer."""
+        """Remove practice questions from the pools: easy ones first, covering every answer and data set."""
+        heaps = [self._sort_for_practice(self._pools[data_set, kind], kind) for data_set in self.sets]
+        taken = _deal_in_turns(*heaps)[: self.options.practice]
+        used = {asked.rows for asked in taken}
+        for data_set in self.sets:
+            pool = self._pools[data_set, kind]
+            self._pools[data_set, kind] = [asked for asked in pool if asked.rows not in used]
+        return taken
+
+    @staticmethod
+    def _sort_for_practice(pool: list[StudyQuestion], kind: QuestionKind) -> list[StudyQuestion]:
         sorts: dict[str, list[StudyQuestion]] = defaultdict(list)
-        for asked in sorted(self._pools[kind], key=lambda asked: asked.difficulty == "difficult"):
+        for asked in sorted(pool, key=lambda asked: asked.difficulty == "difficult"):
             sorts[asked.truth].append(asked)
         if kind == "triplet":  # half are NEITHER; AB, BC and AC take turns
             sorts = {
                 "pick": _deal_in_turns(sorts["AB"], sorts["BC"], sorts["AC"]),
                 "NEITHER": sorts["NEITHER"],
             }
-        taken = _deal_in_turns(*(sorts[truth] for truth in sorted(sorts)))[: self.options.practice]
-        used = {asked.rows for asked in taken}
-        self._pools[kind] = [asked for asked in self._pools[kind] if asked.rows not in used]
-        return taken
+        return _deal_in_turns(*(sorts[truth] for truth in sorted(sorts)))
 
-    def _check_numbers(self, kind: QuestionKind) -> None:
+    def _check_numbers(self, data_set: str, kind: QuestionKind) -> None:
         for difficulty, wanted in zip(
             ("easy", "difficult"), self.options.count_by_difficulty(kind), strict=True
         ):
-            there = sum(asked.difficulty == difficulty for asked in self._pools[kind])
+            there = sum(asked.difficulty == difficulty for asked in self._pools[data_set, kind])
             if there < wanted or len(self._practice[kind]) < self.options.practice:
-                where = "the pool marked by hand" if self.options.pool else f"{len(self.ids)} items"
+                n = sum(truth is not None for truth in self.get_classes_of(data_set))
+                n = n if data_set else len(self.ids)
+                where = "the pool marked by hand" if self.options.pool else f"{n} items"
+                where += f" of {data_set!r}" if data_set else ""
                 raise StudyError(
                     f"a study with {self.options.count_questions(kind)} {kind}s needs {wanted} {difficulty} "
                     f"ones besides {self.options.practice} for practice, but {where} gave {there}. Use fewer "
@@ -318,22 +373,26 @@ class Study:
         order = self.get_task_order(person)
         practice = [asked for kind in order[:2] for asked in self._practice[kind]]
         parts = [StudyPart(0, self._plan_questions(f"study-{person}-p", practice, rng))] if practice else []
-        blocks = {}
-        for kind in KINDS:
-            drawn = self._draw(kind, rng)
-            places = np.array_split(np.arange(len(drawn)), self.options.blocks)
-            blocks[kind] = [[drawn[place] for place in block] for block in places]
-        for number, kind in enumerate(order, start=1):
-            asked = blocks[kind].pop(0)
-            parts.append(StudyPart(number, self._plan_questions(f"study-{person}-t{number}", asked, rng)))
+        number = 0
+        for data_set in self.get_set_order(person):
+            blocks = {}
+            for kind in KINDS:
+                drawn = self._draw(data_set, kind, rng)
+                places = np.array_split(np.arange(len(drawn)), self.options.blocks)
+                blocks[kind] = [[drawn[place] for place in block] for block in places]
+            for kind in order:
+                number += 1
+                asked = blocks[kind].pop(0)
+                planned = self._plan_questions(f"study-{person}-t{number}", asked, rng)
+                parts.append(StudyPart(number, planned, data_set))
         return tuple(parts)
 
-    def _draw(self, kind: QuestionKind, rng: np.random.Generator) -> list[StudyQuestion]:
+    def _draw(self, data_set: str, kind: QuestionKind, rng: np.random.Generator) -> list[StudyQuestion]:
         found: list[StudyQuestion] = []
         for difficulty, wanted in zip(
             ("easy", "difficult"), self.options.count_by_difficulty(kind), strict=True
         ):
-            there = [asked for asked in self._pools[kind] if asked.difficulty == difficulty]
+            there = [asked for asked in self._pools[data_set, kind] if asked.difficulty == difficulty]
             found += [there[place] for place in rng.choice(len(there), wanted, replace=False)]
         return [found[place] for place in rng.permutation(len(found))]
 

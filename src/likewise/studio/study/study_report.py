@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from likewise._words import format_count
 from likewise.exceptions import MissingDependencyError
 from likewise.studio.records import StoredEvent
 from likewise.studio.study.answers import Spread, Tables, Times, compute_tables, find_participants
+from likewise.studio.study.comparison import FEWEST, KindComparison, compare_kinds, find_preferred
 from likewise.studio.study.curves import (
     METHODS,
     NAMES,
@@ -61,14 +62,24 @@ class Section:
 
 
 @dataclass(frozen=True)
-class StudyReport:
-    """All results of a study; `curves` is None if not requested or if nobody finished."""
+class SetResults:
+    """The results of one data set; `curves` is None if not requested or if nobody finished."""
 
-    options: StudyOptions
+    name: str
     n_classes: int
-    n_began: int
     tables: Tables
     curves: StudyCurves | None
+    compared: tuple[KindComparison, ...]
+
+
+@dataclass(frozen=True)
+class StudyReport:
+    """All results of a study: `tables` of all answers, and the results of each data set."""
+
+    options: StudyOptions
+    n_began: int
+    tables: Tables
+    sets: tuple[SetResults, ...]
     comments: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -76,10 +87,9 @@ class StudyReport:
         options = {name: value for name, value in self.options.to_json().items() if name != "pool"}
         return {
             "options": {**options, "marked_by_hand": bool(self.options.pool)},
-            "n_classes": self.n_classes,
             "n_began": self.n_began,
             "tables": asdict(self.tables),
-            "curves": None if self.curves is None else asdict(self.curves),
+            "sets": [asdict(one) for one in self.sets],
             "comments": list(self.comments),
         }
 
@@ -111,18 +121,23 @@ def make_study_report(
         Called with the number of clusterings done and to do.
     """
     people = find_participants(study, events, leave_out=leave_out)
-    found = None
-    if curves and any(person.finished for person in people):
-        found = compute_study_curves(
-            study, people, max_rows=max_rows, seed=study.options.seed, progress=progress
-        )
+    sets = []
+    for name in study.sets:
+        found = None
+        if curves and any(person.finished for person in people):
+            found = compute_study_curves(
+                study, people, data_set=name, max_rows=max_rows, seed=study.options.seed, progress=progress
+            )
+        answers = [person.restrict(name) for person in people]
+        n_classes = len(set(study.get_classes_of(name)) - {None})
+        results = SetResults(name, n_classes, compute_tables(answers), found, compare_kinds(answers, found))
+        sets.append(results)
     comments = [person.survey.comments.strip() for person in people if person.survey is not None]
     return StudyReport(
         options=study.options,
-        n_classes=len(study.classes),
         n_began=len(people),
         tables=compute_tables(people),
-        curves=found,
+        sets=tuple(sets),
         comments=tuple(filter(None, comments)),
     )
 
@@ -133,9 +148,10 @@ def make_study_report(
 def make_study_sections(report: StudyReport) -> list[Section]:
     """Return the report as sections. Without matplotlib a sentence replaces the figures."""
     options, tables = report.options, report.tables
+    each = f" about each of {len(report.sets)} data sets, whose order alternates, too" * options.sets
     design = (
         f"Everyone answers {format_count(options.n_pairs, 'pair')} and "
-        f"{format_count(options.n_triplets, 'triplet')}; "
+        f"{format_count(options.n_triplets, 'triplet')}{each}; "
         "the order of the two kinds alternates between participants. "
         f"{options.difficult:.0%} of the questions are difficult, "
         f"{'as marked by hand' if options.pool else 'by the distances of the items'}. "
@@ -151,15 +167,43 @@ def make_study_sections(report: StudyReport) -> list[Section]:
     text = f"{format_count(tables.n, 'participant')} answered all questions."
     if tables.n_left_out:
         text += f" {tables.n_left_out} more started but did not finish; their answers are left out."
-    sections = [
-        Section("Study", (design, text)),
-        _make_times_section(tables.times),
-        _make_confusions_section(tables),
-        _make_survey_section(report),
-    ]
-    if report.curves is not None:
-        sections.append(_make_curves_section(report.curves, options))
+    few = (
+        f"So few show nothing yet: if all of fewer than {FEWEST} participants lean to the same side, that "
+        "still happens by chance in more than 5% of studies."
+    )
+    compared = [_make_comparison_table(one) for one in report.sets]
+    sections = [Section("Study", (text, few if tables.n < FEWEST else "", design), tuple(compared))]
+    sections.append(_make_survey_section(report))
+    for one in report.sets:
+        found = [_make_times_section(one.tables.times), _make_confusions_section(one.tables)]
+        if one.curves is not None:
+            found.append(_make_curves_section(one.curves, options))
+        sections += [replace(each, title=_name_set(each.title, one)) for each in found]
+    if report.comments:
+        sections.append(Section("Comments", tuple(f"“{comment}”" for comment in report.comments)))
     return sections
+
+
+def _name_set(title: str, results: SetResults) -> str:
+    return f"{title}: {results.name}" if results.name else title
+
+
+def _make_comparison_table(results: SetResults) -> TablePiece:
+    """Return means, the difference with its interval, and which kind is better, if that is shown."""
+    rows = []
+    for one in results.compared:
+        is_time = one.title.startswith("Seconds")
+        spec, signed = ("{:.2f}", "{:+.2f}") if is_time else ("{:.1%}", "{:+.1%}")
+        if one.pair is None or one.triplet is None:
+            rows.append((one.title, "–", "–", "–", "nothing yet"))
+            continue
+        apart = signed.format(one.pair - one.triplet)
+        if one.low is not None and one.high is not None:
+            apart += f" ({signed.format(one.low)} to {signed.format(one.high)})"
+        better = {"pair": "pairs", "triplet": "triplets", None: "nothing yet"}[one.better]
+        rows.append((one.title, spec.format(one.pair), spec.format(one.triplet), apart, better))
+    head = ("", "pairs", "triplets", "difference (95% interval)", "shown to be better")
+    return TablePiece(_name_set("Pairs against triplets", results), head, tuple(rows))
 
 
 def _make_times_section(times: Times) -> Section:
@@ -209,20 +253,21 @@ def _make_survey_section(report: StudyReport) -> Section:
     n = report.tables.n_surveys
     if n == 0:
         return Section("Questionnaire", ("Nobody has submitted the questionnaire yet.",))
-    comments = [f"“{comment}”" for comment in report.comments]
+    words = {"pair": "pairs", "triplet": "triplets", None: "nothing yet"}
     rows = [
-        (row.title, *(f"{count}/{n}" for count in (row.pair, row.triplet, row.none)))
+        (
+            row.title,
+            *(f"{count}/{n}" for count in (row.pair, row.triplet, row.none)),
+            words[find_preferred(row)],
+        )
         for row in report.tables.survey
     ]
-    head = ("", "pairs", "triplets", "no difference")
-    return Section(
-        "Questionnaire",
-        (
-            f"How {format_count(n, 'participant')} compared the two tasks (Table 3.7).",
-            *(["Comments:", *comments] if comments else []),
-        ),
-        (TablePiece("Which task was rated better", head, tuple(rows)),),
+    head = ("", "pairs", "triplets", "no difference", "shown to be better")
+    text = (
+        f"How {format_count(n, 'participant')} compared the two tasks (Table 3.7). “Nothing yet” is a "
+        "majority that chance explains (sign test at 5%)."
     )
+    return Section("Questionnaire", (text,), (TablePiece("Which task was rated better", head, tuple(rows)),))
 
 
 def _make_curves_section(curves: StudyCurves, options: StudyOptions) -> Section:
@@ -265,8 +310,15 @@ def _make_curves_section(curves: StudyCurves, options: StudyOptions) -> Section:
     except MissingDependencyError as error:
         paragraphs.append(f"The figures are missing: {error}")
     rows = [
-        (f"{NAMES[curve.method]}, same {curve.budget}", *(f"{mean:.3f}" for mean in curve.mean))
+        (
+            f"{NAMES[curve.method]}, same {curve.budget}",
+            *map(_format_interval, curve.mean, curve.low, curve.high),
+        )
         for curve in curves.curves
     ]
     table = TablePiece("F-measure", ("", *(f"{part:.0%}" for part in curves.curves[0].parts)), tuple(rows))
     return Section("Clustering", tuple(paragraphs), (table,), figures)
+
+
+def _format_interval(mean: float, low: float | None, high: float | None) -> str:
+    return f"{mean:.3f}" if low is None or high is None else f"{mean:.3f} ({low:.2f} to {high:.2f})"
