@@ -10,10 +10,10 @@ def test_a_newcomer_answers_undoes_skips_contradicts_and_exports(browser, tmp_pa
     spec = importlib.util.spec_from_file_location("studio_tour", TOUR)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found = module.tour(tmp_path, browser=browser, n_digits=120, n_answers=15)
+    found = module.tour(tmp_path, browser=browser, n_birds=96, n_answers=15)
     assert found["undone"], "undo should show the question again"
     assert found["answers"] in (18, 19)  # 15, one undone, and two or three corrections
-    assert found["labels"] == 120
+    assert found["labels"] == 96
     assert found["contradiction"]["found"] >= 1
     assert found["contradiction"]["left"] == 0
     assert found["report"] == 200

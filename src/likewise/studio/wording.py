@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
-from urllib.parse import unquote
 
 from likewise.exceptions import BadRequestError
 from likewise.studio.records import AskedKind
@@ -16,7 +15,7 @@ LONGEST_CRITERION, LONGEST_QUESTION, LONGEST_NAME = 300, 200, 100
 LONGEST_GUIDELINE = 20_000
 LONGEST_NOTE = 1_000
 MOST_GROUPS, MOST_EXAMPLES = 100, 24
-_PICTURE = re.compile(r"!\[([^\]\n]*)\]\((item|picture):([^)\n]*)\)")
+_PICTURE = re.compile(r"!\[[^\]\n]*\]\((item|picture):([0-9a-z]{1,16})\)")
 _DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 QUESTIONS: Mapping[str, str] = {
     "pair": "Do these belong together?",
@@ -40,7 +39,7 @@ class Wording:
         The question by its kind, where it differs from :data:`QUESTIONS`.
     guideline : str
         A text with simple marks: ``# heading``, ``- item``, ``**bold**``, ``*italic*``,
-        ``![caption](item:ID)`` and ``![caption](picture:DIGEST)``.
+        ``![caption](item:ROW)`` and ``![caption](picture:DIGEST)``.
     examples : tuple of (str, tuple of str)
         Names of groups, each with the ids of items that the owner chose as examples.
     """
@@ -91,33 +90,27 @@ class Wording:
         """True if there is something to read before answering."""
         return bool(self.guideline or self.examples)
 
-    def list_items(self) -> list[str]:
-        """Return the ids of the items in the guideline, in order; an item may occur twice."""
-        return [unquote(name) for _, kind, name in _PICTURE.findall(self.guideline) if kind == "item"]
+    def list_items(self) -> list[int]:
+        """Return the rows of the items in the guideline.
+
+        >>> Wording(guideline="See ![a wren](item:12) and ![another](item:7).").list_items()
+        [12, 7]
+        """
+        found = _PICTURE.findall(self.guideline)
+        return list(dict.fromkeys(int(name) for kind, name in found if kind == "item" and name.isdigit()))
 
     def list_pictures(self) -> set[str]:
         """Return the digests of the pictures in the guideline."""
-        return {name for _, kind, name in _PICTURE.findall(self.guideline) if kind == "picture"}
+        return {name for kind, name in _PICTURE.findall(self.guideline) if kind == "picture"}
 
-    def number_items(self) -> str:
-        """Return the guideline with numbers, in the order of :meth:`list_items`, instead of ids.
-
-        Ids may reveal classes; the people who answer get the views of these items instead.
-
-        >>> Wording(guideline="See ![a wren](item:wren%201.png).").number_items()
-        'See ![a wren](item:0).'
-        """
-        number = iter(range(LONGEST_GUIDELINE))
-        return _PICTURE.sub(
-            lambda found: f"![{found[1]}](item:{next(number)})" if found[2] == "item" else found[0],
-            self.guideline,
-        )
-
-    def check_references(self, ids: Collection[str], pictures: Collection[str]) -> None:
-        """Raise an error if an item or a picture is mentioned that does not exist."""
-        for item in [*self.list_items(), *(item for _, items in self.examples for item in items)]:
-            if item not in ids:
-                raise BadRequestError(f"There is no item {item[:80]!r}.", "Choose it from the list of items.")
+    def check_references(self, n_items: int, pictures: Collection[str]) -> None:
+        """Raise an error if the guideline mentions an item or a picture that does not exist."""
+        for kind, name in _PICTURE.findall(self.guideline):
+            if kind == "item" and not (name.isdigit() and int(name) < n_items):
+                raise BadRequestError(
+                    f"There is no item {name!r}; there are {n_items:,}, numbered from 0.",
+                    "Insert it with the button.",
+                )
         for name in self.list_pictures():
             if name not in pictures:
                 raise BadRequestError(f"There is no uploaded picture {name[:80]!r}.", "Upload it again.")

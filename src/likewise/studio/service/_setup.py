@@ -120,20 +120,19 @@ class Setup:
         if not new:
             return wording
         now = Wording.from_json({**wording.to_json(), **new})
-        known = self._project.items.get_ids()
-        now.check_references(set(known), {path.stem for path in self._list_pictures()})
+        now.check_references(self._project.items.n, {path.stem for path in self._list_pictures()})
         return now
 
     # ------------------------------------------------------------------ the guideline
 
     def show_guide(self) -> GuideView:
         """Return what people read before they answer."""
-        settings, wording, items = self._project.settings, self._project.wording, self._project.items
+        settings, wording = self._project.settings, self._project.wording
         return {
             "title": settings.title,
             "criterion": wording.criterion,
-            "text": wording.number_items(),
-            "items": self._asking.make_item_views(items.get_rows(wording.list_items())),
+            "text": wording.guideline,
+            "items": self._asking.make_item_views(wording.list_items()),
             "examples": self._asking.get_chosen_examples(),
         }
 

@@ -398,7 +398,7 @@ class SetupView(TypedDict):
 
 
 class GuideView(TypedDict):
-    """What people read before they answer; the text refers to `items` by their places."""
+    """What people read before they answer; the text refers to `items` by their rows."""
 
     title: str
     criterion: str
