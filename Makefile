@@ -37,7 +37,7 @@ $(VENV)/.docs: $(VENV)/.made pyproject.toml
 run: $(VENV)/.run  ## cluster a generated data set with a growing number of hints
 	$(BIN)/likewise demo
 
-studio: $(VENV)/.studio  ## answer questions about handwritten digits in a browser
+studio: $(VENV)/.studio  ## answer questions about drawn birds in a browser
 	$(BIN)/likewise studio --sample
 
 # Several processes share the cores: threads that spin while waiting would slow each other down.

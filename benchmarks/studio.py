@@ -149,6 +149,7 @@ def browser_keys(link, length, ready):
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page()
+        page.add_init_script("localStorage.setItem('likewise introduction', 'seen')")
         page.goto(link)
         page.locator("section.question[data-ready=true]").wait_for(timeout=20_000)
         page.evaluate(watch)

@@ -25,10 +25,10 @@ PATIENCE = 60_000  # milliseconds, enough for a busy machine
 
 
 class Tour:
-    """A simulated newcomer who answers by the true digits."""
+    """A simulated newcomer who answers by the true kinds."""
 
-    def __init__(self, page, url, digit_of, pictures):
-        self.page, self.url, self.digit_of, self.pictures = page, url, digit_of, pictures
+    def __init__(self, page, url, kind_of, pictures):
+        self.page, self.url, self.kind_of, self.pictures = page, url, kind_of, pictures
         self.answered = []
 
     def picture(self, name):
@@ -55,7 +55,7 @@ class Tour:
         """Answer n questions correctly."""
         for _ in range(n):
             _, (a, b) = self.asked()
-            self.press("s" if self.digit_of[a] == self.digit_of[b] else "d")
+            self.press("s" if self.kind_of[a] == self.kind_of[b] else "d")
             self.answered.append((a, b))
 
     def saved(self):
@@ -87,10 +87,10 @@ def chromium():
         browser.close()
 
 
-def tour(folder, pictures=None, browser=None, n_digits=600, n_answers=30):
+def tour(folder, pictures=None, browser=None, n_birds=96, n_answers=30):
     """Take the tour in a folder, in the given browser or a new one, and return the result."""
     folder = Path(folder)
-    digit_of = write_sample(folder / "sample-digits", n=n_digits)
+    kind_of = write_sample(folder / "sample-birds", n=n_birds)
     command = [Path(sys.executable).with_name("likewise"), "studio", "--sample", "--no-open", "--json"]
     served = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     problems = []
@@ -103,7 +103,7 @@ def tour(folder, pictures=None, browser=None, n_digits=600, n_answers=30):
             page = found.new_page(viewport={"width": 1200, "height": 800})
             page.on("pageerror", lambda error: problems.append(str(error)))
             page.goto(output["login"])
-            return {**walk(Tour(page, output["url"], digit_of, pictures), n_answers), "problems": problems}
+            return {**walk(Tour(page, output["url"], kind_of, pictures), n_answers), "problems": problems}
     finally:
         served.terminate()
         served.communicate(timeout=20)
@@ -112,6 +112,11 @@ def tour(folder, pictures=None, browser=None, n_digits=600, n_answers=30):
 def walk(newcomer, n_answers):
     """Go through everything that a newcomer would try."""
     page = newcomer.page
+    page.locator("dialog.intro-dialog").wait_for(timeout=PATIENCE)
+    page.get_by_role("button", name="Same", exact=True).click()
+    newcomer.picture("introduction")
+    for name in ("Next", "Next", "Start"):
+        page.get_by_role("button", name=name, exact=True).click()
     newcomer.asked()
     newcomer.picture("question")
     newcomer.answer(5)
@@ -193,7 +198,7 @@ def join_groups_of_items_apart(newcomer, attempt):
     """Say that the groups of two items answered apart are one; return the number of corrections."""
     groups = newcomer.api("api/groups").json()["groups"]
     middles = {group["typical"][0]["row"] for group in groups}
-    labels = struct.unpack(f"<{len(newcomer.digit_of)}H", newcomer.api("api/map/labels").body())
+    labels = struct.unpack(f"<{len(newcomer.kind_of)}H", newcomer.api("api/map/labels").body())
     events = newcomer.api("api/history?limit=50").json()["events"]
     answered = [
         [item["row"] for item in event["question"]["items"]]

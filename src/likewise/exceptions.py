@@ -25,6 +25,7 @@
     │   └── NotAFileError                       its path is a folder, a pipe or a device
     ├── RequestError                            a request that the studio rejects
     │   ├── NotLoggedInError
+    │   │   └── LockedOutError
     │   ├── NotAllowedError
     │   ├── NotFoundError
     │   ├── ConflictError
@@ -82,6 +83,7 @@ __all__ = [
     "LikewiseError",
     "LikewiseWarning",
     "LockedError",
+    "LockedOutError",
     "LongFitWarning",
     "MediaError",
     "MissingDependencyError",
@@ -399,6 +401,12 @@ class NotLoggedInError(RequestError):
 
     code = "not_logged_in"
     status = 401
+
+
+class LockedOutError(NotLoggedInError):
+    """The owner of the project has locked this person out."""
+
+    code = "locked_out"
 
 
 class NotAllowedError(RequestError):

@@ -24,6 +24,7 @@ SETTLED = """async () => {
     await Promise.all(moving().map(one => one.finished.catch(() => 0)));
   } while (moving().length);
 }"""
+SEEN = "try { localStorage.setItem('likewise introduction', 'seen'); } catch { /* a blank page */ }"
 COLOUR_RULES = ["color-contrast", "link-in-text-block"]
 COLOURS = ((200, 60, 50), (40, 120, 190), (60, 150, 80))
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
@@ -269,8 +270,10 @@ def browser():
 class Window:
     """A browser window with its own cookies; the errors of its pages are collected in `faults`."""
 
-    def __init__(self, browser, **options):
+    def __init__(self, browser, newcomer=False, **options):
         self.context = browser.new_context(**{"viewport": SIZE, **options})
+        if not newcomer:  # the introduction is a dialog, which would take the keys
+            self.context.add_init_script(SEEN)
         self.context.set_default_timeout(PATIENCE * 1000)
         self.faults = []
         self.context.on("weberror", lambda error: self.faults.append(str(error.error)))
@@ -353,7 +356,7 @@ def visit(browser, window):
     """Log a new person in to a studio; `visit(studio)` returns a Visitor.
 
     The first one without options uses the window that all tests share. A test that listens to events of its
-    page asks for another: `visit(studio, shared=False)`.
+    page asks for another: `visit(studio, shared=False)`; `newcomer=True` shows the introduction.
     """
     used = []
 

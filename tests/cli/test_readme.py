@@ -99,7 +99,7 @@ def test_every_command_of_the_readme_runs_in_order_in_an_empty_folder(tmp_path, 
     assert len(commands) > 12
     for command in commands:
         if "--sample photos/" in command:
-            write_sample(tmp_path / "photos", n=60)  # without it, the command draws 600 digits
+            write_sample(tmp_path / "photos", n=60)  # without it, the command draws 96 birds
         run_command(command, tmp_path, env)
         assert [name for name in OUTPUT.findall(command) if not (tmp_path / name).exists()] == [], command
 

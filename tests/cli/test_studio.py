@@ -71,11 +71,13 @@ def test_the_sample_is_created_and_then_used_again(run, tmp_path, served, monkey
 
     monkeypatch.setattr("likewise.studio.sample.write_sample", lambda folder: write_sample(folder, n=20))
     shown = studio(run, "--sample", "photos/").stderr
-    assert "Wrote handwritten digits to " in shown
-    assert (tmp_path / "photos" / "digit-020.png").exists()
+    assert "Wrote drawings of birds to " in shown
+    assert (tmp_path / "photos" / "bird-020.png").exists()
     assert "Wrote" not in studio(run, "--sample", "photos/").stderr
     assert [len(project.items.get_ids()) for project in served] == [20, 20]
-    assert served[0].settings.n_clusters == 10
+    assert served[0].settings.n_clusters == 8
+    assert served[0].settings.title == "Birds"
+    assert served[0].wording.criterion.startswith("The same kind of bird")
 
 
 @pytest.mark.parametrize(

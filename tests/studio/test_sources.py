@@ -373,20 +373,20 @@ def test_files_that_are_not_tables_are_refused(tmp_path):
 # ---------------------------------------------------------------------- the sample
 
 
-def test_the_names_of_the_sample_digits_do_not_reveal_the_class(tmp_path):
-    truth = write_sample(tmp_path / "digits", n=40)
-    names = sorted(path.name for path in (tmp_path / "digits").iterdir())
-    assert names[:2] == ["digit-001.png", "digit-002.png"]
+def test_the_names_of_the_sample_birds_do_not_reveal_the_kind(tmp_path):
+    truth = write_sample(tmp_path / "birds", n=40)
+    names = sorted(path.name for path in (tmp_path / "birds").iterdir())
+    assert names[:2] == ["bird-001.png", "bird-002.png"]
     assert len(truth) == len(names) == 40
-    assert len(set(truth)) == 10
-    data = read_source(tmp_path / "digits")
+    assert len(set(truth)) == 8
+    data = read_source(tmp_path / "birds")
     assert data.described.n_items == 40
     assert not data.described.has_truth
-    with Image.open(tmp_path / "digits" / "digit-001.png") as image:
-        assert image.size == (160, 160)
+    with Image.open(tmp_path / "birds" / "bird-001.png") as image:
+        assert image.size == (320, 320)
     with pytest.raises(LikewiseError, match="already exists"):
-        write_sample(tmp_path / "digits")
-    with pytest.raises(LikewiseError, match="n must be between 2 and 1797; got 1"):
+        write_sample(tmp_path / "birds")
+    with pytest.raises(LikewiseError, match="n must be between 2 and 600; got 1"):
         write_sample(tmp_path / "other", n=1)
     assert write_sample(tmp_path / "again", n=40) == truth
 

@@ -16,8 +16,8 @@ from likewise.cli._output import Command, make_console, print_json
 if TYPE_CHECKING:
     from likewise.studio.project import Project
 
-SAMPLE = "sample-digits"
-_SAMPLE_CLUSTERS = 10
+SAMPLE, _SAMPLE_TITLE = "sample-birds", "Birds"
+_SAMPLE_CLUSTERS = 8
 # Settings that may be changed when an existing project is opened.
 _CHANGEABLE = ("n_clusters", "discover", "ask", "overlap", "budget", "strategy", "title")
 # Settings that determine how the data are read; if given again, they must be the same.
@@ -122,7 +122,7 @@ class StudioOptions:
         "--add", help="Add what is new in PATH to its project; groups stay until an answer moves them."
     )
     sample: bool = opt.flag(
-        "--sample", help="Create a folder of handwritten digits at PATH first, to try the studio."
+        "--sample", help="Create a folder of drawn birds at PATH first, to try the studio."
     )
     as_json: bool = opt.flag("--json", help="Print the addresses as one JSON document.")
 
@@ -228,7 +228,7 @@ def _open_project(ctx: click.Context, asked: StudioOptions) -> Project:
 
     if asked.path is None and not asked.sample:
         raise click.UsageError(
-            "give the PATH of a folder or a table, or --sample to try the studio with handwritten digits."
+            "give the PATH of a folder or a table, or --sample to try the studio with drawn birds."
         )
     path = Path(asked.path or SAMPLE)
     if path.suffix == ".likewise" and path.is_dir():
@@ -361,7 +361,12 @@ def _create_project(path: Path, folder: Path, asked: StudioOptions, options: dic
         from likewise.studio.sample import write_sample
 
         write_sample(path)
-        stderr.print(f"Wrote handwritten digits to {path}.")
+        stderr.print(f"Wrote drawings of birds to {path}.")
+    wording = None
+    if asked.sample:
+        from likewise.studio.sample import FIRST, WORDING
+
+        wording = WORDING if (path / FIRST).exists() else None  # the folder may be someone's own
     if not asked.clusters and not asked.discover:
         if asked.sample:
             asked = replace(asked, clusters=_SAMPLE_CLUSTERS)
@@ -398,7 +403,10 @@ def _create_project(path: Path, folder: Path, asked: StudioOptions, options: dic
             seed=asked.seed,
             database=_hide_password(asked.db),
             study=_make_study_options(asked, data) if asked.study else None,
-            **{"title": path.resolve().stem, **asked.get_changed_settings()},
+            **{
+                "title": _SAMPLE_TITLE if wording else path.resolve().stem,
+                **asked.get_changed_settings(),
+            },
         )
         return Project.create(
             folder,
@@ -410,6 +418,7 @@ def _create_project(path: Path, folder: Path, asked: StudioOptions, options: dic
             database=asked.db,
             options=options,
             recipe=data.recipe,
+            wording=wording,
         )
 
 

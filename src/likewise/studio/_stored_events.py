@@ -78,6 +78,7 @@ class LiveEventLog(StoredEventLog):
         self._known: KnownRelations | None = KnownRelations()  # None until computed again
         self._marks: list[StoredEvent] = []  # confirmed answers, and questions to be asked again
         self._naming: list[StoredEvent] = []
+        self._reports: list[StoredEvent] = []  # of broken items
         super().__init__()
 
     def extend(self, events: Iterable[StoredEvent]) -> list[StoredEvent]:
@@ -91,6 +92,8 @@ class LiveEventLog(StoredEventLog):
                     self._marks.append(event)
                 if _is_naming(event):
                     self._naming.append(event)
+                if event.kind == "broken":
+                    self._reports.append(event)
             for event in change.stopped:
                 self._count(event, -1)
             for event in change.started:
@@ -201,6 +204,17 @@ class LiveEventLog(StoredEventLog):
 
     def _get_naming_events(self) -> Sequence[StoredEvent]:
         return self._naming
+
+    def get_broken(self) -> dict[str, StoredEvent]:
+        """Return the items that cannot be judged, each with the event that says so."""
+        with self._lock:
+            found = [event for event in self._reports if not self.is_undone(event.seq)]
+        return {str(event.body["item"]): event for event in found}
+
+    def has_broken_items(self, question: QueuedQuestion) -> bool:
+        """Return True if a question is about an item that cannot be judged."""
+        broken = self.get_broken() if self._reports else {}
+        return any(item in broken for item in question.judged)
 
     def count_joined(self) -> dict[str, int]:
         """Return the number of items, including itself, to which answers join each item they mention."""

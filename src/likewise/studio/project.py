@@ -7,6 +7,7 @@
       features.npy     one row of numbers per item
       items.sqlite     what is shown of each item
       recipe.npz       how the features of more items are computed
+      guideline/       pictures of the guideline
       studio.sqlite    answers and people (created by the store; absent if another database is used)
       secret           the secret of this project, readable by its owner only
       cache/           what can be recreated: thumbnails, the map
@@ -28,7 +29,7 @@ import secrets
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -41,10 +42,11 @@ import numpy.typing as npt
 from likewise._atomic_files import replace_file
 from likewise._locks import describe_holder, find_holder, hold_lock
 from likewise._optional import require
-from likewise.exceptions import FileFormatError, LikewiseError, LockedError
+from likewise.exceptions import BadRequestError, FileFormatError, LikewiseError, LockedError
 from likewise.studio.data_files import compute_fingerprint, describe_change
 from likewise.studio.items import ItemFile, append_items, make_stamp, write_items
 from likewise.studio.records import Addition, AskKind, Described, Item, ItemKind, Settings
+from likewise.studio.wording import Wording
 
 # Version 2 has items that were added later. A file says the lowest version that can read it.
 FORMAT, VERSION, _WITHOUT_ADDED = "likewise project", 2, 1
@@ -52,7 +54,7 @@ SUFFIX, FILE = ".likewise", "project.json"
 _MARKED = 256  # number of items, evenly spaced, from which `mark` is computed
 _GROUPS = "groups.npz"
 _FEATURES, _ITEMS, _SECRET, _LOCK = "features.npy", "items.sqlite", "secret", "lock"
-_RECIPE, _ADDING = "recipe.npz", "adding"
+_RECIPE, _ADDING, _WRITING = "recipe.npz", "adding", "writing"
 _KEYS = 100  # of the last additions
 
 
@@ -83,6 +85,8 @@ class Project:
         The file or folder of the data.
     database : str or None
         The URL of the database, with its password; None uses the one in the settings.
+    wording : Wording
+        What is asked, in the words of the owner.
     """
 
     folder: Path
@@ -92,6 +96,7 @@ class Project:
     database: str | None = None
     _entry: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # of the data, as stored
     _added: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # if items were added
+    wording: Wording = dataclasses.field(default_factory=Wording)
 
     # ------------------------------------------------------------------ create and open
 
@@ -108,6 +113,7 @@ class Project:
         database: str | None = None,
         options: Mapping[str, Any] | None = None,
         recipe: Mapping[str, Any] | None = None,
+        wording: Wording | None = None,
     ) -> Project:
         """Create a project, completely or not at all: under a temporary name, renamed at the end.
 
@@ -125,7 +131,8 @@ class Project:
         try:
             entry = _make_source_entry(data, target) | ({"options": dict(options)} if options else {})
             root = data if data.is_dir() else data.parent
-            _fill(part, rows, items, settings, described, entry, recipe, root)
+            content = _make_content(settings, described, entry, wording)
+            _fill(part, rows, items, content, recipe, root)
             part.rename(target)
             _to_disk(target.parent)
         except (OSError, sqlite3.OperationalError) as error:
@@ -138,9 +145,9 @@ class Project:
     def open(cls, folder: str | os.PathLike[str], *, database: str | None = None) -> Project:
         """Open an existing project, or raise an error that describes the problem."""
         place = Path(folder).absolute()
-        settings, described, entry, added = _read_project_file(place)
+        settings, described, entry, added, wording = _read_project_file(place)
         data = Path(os.path.normpath(place / entry["path"]))
-        project = cls(place, settings, described, data, database, entry, added)
+        project = cls(place, settings, described, data, database, entry, added, wording)
         n = len(project.load_features())
         if not n == project.items.n == project.described.n_items:
             raise FileFormatError(
@@ -221,11 +228,36 @@ class Project:
 
     def with_settings(self, settings: Settings) -> Project:
         """Store other settings, and return the project with them."""
-        self._replace_parts(settings=dataclasses.asdict(settings))
+        self._replace_parts(settings=settings.to_json())
         return dataclasses.replace(self, settings=settings)
+
+    def change_settings(
+        self, change: Callable[[Settings, Wording], tuple[Settings, Wording]]
+    ) -> tuple[Settings, Wording]:
+        """Store what `change` returns for the settings and the wording in the file; return it.
+
+        This object changes with the next :meth:`refresh`, as those of other processes do.
+        """
+        with self._lock_file():
+            settings, wording = change(*_read_settings(self.folder, _read_json(self.folder)))
+            self._write_parts(settings=settings.to_json(), wording=wording.to_json())
+        return settings, wording
 
     def _replace_parts(self, **parts: Any) -> None:
         """Replace parts of project.json; the others stay as they are in the file."""
+        with self._lock_file():
+            self._write_parts(**parts)
+
+    @contextmanager
+    def _lock_file(self) -> Iterator[None]:
+        """Let one process at a time read project.json and replace it, which takes milliseconds."""
+        try:
+            with hold_lock(self.folder / _WRITING):
+                yield
+        except LockedError as error:
+            raise LikewiseError(f"{self.folder / FILE} is being changed. Try again.") from error
+
+    def _write_parts(self, **parts: Any) -> None:
         content = _read_json(self.folder) | parts
         content["version"] = VERSION if content.get("added") else _WITHOUT_ADDED
         replace_file(self.folder / FILE, lambda part: _write_json(part, content))
@@ -367,12 +399,14 @@ class Project:
         return [name for name in named if name is not None] or [_FEATURES, _ITEMS]
 
     def refresh(self) -> bool:
-        """Use the items that another process, or another object, has added; return True if there are any."""
+        """Use items and settings that another process, or another object, has stored; return True for items."""
         stamp = make_stamp(self.folder / FILE)
         if stamp == self.__dict__.get("_stamp"):
             return False
         now = Project.open(self.folder, database=self.database)
         object.__setattr__(self, "_stamp", stamp)
+        object.__setattr__(self, "settings", now.settings)
+        object.__setattr__(self, "wording", now.wording)
         if now._added == self._added:
             return False
         items = self.items
@@ -448,35 +482,31 @@ class Project:
 # ---------------------------------------------------------------------- project.json
 
 
-def _write_project_file(
-    path: Path, settings: Settings, described: Described, source: Mapping[str, Any]
-) -> None:
-    content = {
+def _make_content(
+    settings: Settings, described: Described, source: Mapping[str, Any], wording: Wording | None
+) -> dict[str, Any]:
+    return {
         "format": FORMAT,
         "version": _WITHOUT_ADDED,
-        "settings": dataclasses.asdict(settings),
+        "settings": settings.to_json(),
         "source": source,
         "described": dataclasses.asdict(described),
+        **({"wording": wording.to_json()} if wording is not None else {}),
     }
-    _write_json(path, content)
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def _read_project_file(place: Path) -> tuple[Settings, Described, dict[str, Any], dict[str, Any]]:
-    """Return the settings, the description of the items and the entries for the data and for added items."""
+def _read_settings(place: Path, content: Mapping[str, Any]) -> tuple[Settings, Wording]:
     path = place / FILE
-    content = _read_json(place)
-    parts: dict[str, Any] = {name: content.get(name) for name in ("source", "settings", "described")}
-    for name, part in parts.items():
-        if not isinstance(part, dict):
-            raise FileFormatError(f"{path}: {name!r} must be an object; got {part!r}.")
-        if name == "source" and not (isinstance(part.get("path"), str) and isinstance(part.get("was"), dict)):
-            raise FileFormatError(f"{path}: 'source' must have a path and a fingerprint; got {part!r}.")
     try:
-        settings = Settings(**parts["settings"])
+        wording = Wording.from_json(content.get("wording", {}))
+    except BadRequestError as error:
+        raise FileFormatError(f"{path}: the wording cannot be read: {error}") from error
+    try:
+        settings = Settings(**content["settings"])
     except TypeError as error:
         raise FileFormatError(f"{path}: the settings cannot be read: {error}.") from error
     for name, may_lack in {"n_clusters": True, "overlap": False, "seed": False, "budget": True}.items():
@@ -487,6 +517,24 @@ def _read_project_file(place: Path) -> tuple[Settings, Described, dict[str, Any]
         raise FileFormatError(
             f"{path}: 'ask' must be one of {', '.join(get_args(AskKind))}; got {settings.ask!r}."
         )
+    if settings.independent not in (None, True, False):
+        raise FileFormatError(f"{path}: 'independent' must be true or false; got {settings.independent!r}.")
+    return settings, wording
+
+
+def _read_project_file(
+    place: Path,
+) -> tuple[Settings, Described, dict[str, Any], dict[str, Any], Wording]:
+    """Return the settings, the description of the items, the entries for data and added items, the wording."""
+    path = place / FILE
+    content = _read_json(place)
+    parts: dict[str, Any] = {name: content.get(name) for name in ("source", "settings", "described")}
+    for name, part in parts.items():
+        if not isinstance(part, dict):
+            raise FileFormatError(f"{path}: {name!r} must be an object; got {part!r}.")
+        if name == "source" and not (isinstance(part.get("path"), str) and isinstance(part.get("was"), dict)):
+            raise FileFormatError(f"{path}: 'source' must have a path and a fingerprint; got {part!r}.")
+    settings, wording = _read_settings(place, content)
     part = parts["described"]
     lists = {name: tuple(part.get(name, ())) for name in ("columns", "notes")}  # JSON has lists only
     try:
@@ -504,7 +552,7 @@ def _read_project_file(place: Path) -> tuple[Settings, Described, dict[str, Any]
             raise ValueError("it is incomplete")
     except (KeyError, TypeError, ValueError) as error:
         raise FileFormatError(f"{path}: 'added' cannot be read: {error}.") from error
-    return settings, described, parts["source"], added
+    return settings, described, parts["source"], added, wording
 
 
 def _read_json(place: Path) -> dict[str, Any]:
@@ -562,9 +610,7 @@ def _fill(
     part: Path,
     X: npt.NDArray[np.floating[Any]],
     items: Iterable[Item],
-    settings: Settings,
-    described: Described,
-    source: dict[str, Any],
+    content: Mapping[str, Any],
     recipe: Mapping[str, Any] | None,
     root: Path,
 ) -> None:
@@ -575,12 +621,13 @@ def _fill(
         write_recipe(part / _RECIPE, recipe)
         _to_disk(part / _RECIPE)
     n = write_items(part / _ITEMS, items, root)
-    if not n == len(X) == described.n_items:
+    n_described = content["described"]["n_items"]
+    if not n == len(X) == n_described:
         raise LikewiseError(
-            f"there are {n} items, {len(X)} rows of features and {described.n_items} items described; these "
+            f"there are {n} items, {len(X)} rows of features and {n_described} items described; these "
             "numbers must be equal."
         )
-    _write_project_file(part / FILE, settings, described, source)
+    _write_json(part / FILE, content)
     _write_secret(part / _SECRET)
     for name in ("cache", "backups"):
         (part / name).mkdir(mode=0o700)

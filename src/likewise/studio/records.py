@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,12 @@ from likewise._event_log import list_relations
 from likewise._reasons import Reason
 
 Role = Literal["owner", "annotator"]
-EventKind = Literal["answer", "skip", "undo", "name", "survey", "stage", "confirm", "again"]
+EventKind = Literal["answer", "skip", "undo", "name", "survey", "stage", "confirm", "again", "broken"]
 _NO_REASON = Reason()
 ItemKind = Literal["image", "sound", "text", "row"]
 AskKind = Literal["default", "pairs", "triplets", "both", "groups"]
 AskedKind = Literal["pair", "triplet", "placement", "members", "groups", "label"]
+T = TypeVar("T")
 QuestionKey = tuple[str, tuple[str, ...]]
 
 
@@ -29,6 +30,15 @@ def make_question_key(kind: str, items: Sequence[str]) -> QuestionKey:
     if kind in ("placement", "members"):
         return kind, (items[0], *sorted(items[1:]))
     return kind, tuple(sorted(items))
+
+
+def list_judged(kind: str, items: tuple[T, ...]) -> tuple[T, ...]:
+    """Return the items or rows that an answer is about, without those that stand for groups."""
+    if kind == "placement":
+        return items[:1]
+    if kind == "members":
+        return items[1:]
+    return items if kind in ("pair", "triplet") else ()
 
 
 # ---------------------------------------------------------------------- people and events
@@ -53,7 +63,7 @@ class NewEvent:
     ----------
     key : str
         Chosen by the client, so that a request sent twice counts once.
-    kind : {"answer", "skip", "undo", "name", "survey", "stage", "confirm", "again"}
+    kind : {"answer", "skip", "undo", "name", "survey", "stage", "confirm", "again", "broken"}
         What happened.
     person : int
         Who did it.
@@ -65,10 +75,11 @@ class NewEvent:
         The rest, as JSON; items are referred to by id, never by row number. For an answer or a skip:
         ``kind`` (as in :class:`QueuedQuestion`), ``items`` (list of ids), ``answer`` (not for a skip: a word,
         or {"groups": ids}, {"unlike": ids} or {"name": text}), ``source``, and, if available, ``score``,
-        ``why`` (a sentence), ``reason`` (its template and items), and ``examples`` and ``names`` of the
-        groups that were shown. For an undo: ``of`` (the seq of the event). For a confirm (an answer is right)
+        ``why`` (a sentence), ``reason`` (its template and items), ``note`` (of the person), and ``examples``
+        and ``names`` of the groups that were shown. For an undo: ``of`` (the seq of the event). For a confirm (an answer is right)
         and an again (ask its question once more): ``of`` (the seq of the answer). For a name: ``item`` (an
-        id, which identifies the group after a refit) and ``name``. For a survey: the answers to the
+        id, which identifies the group after a refit) and ``name``. For a broken item: ``item`` and, if given,
+        ``note``. For a survey: the answers to the
         questionnaire. For a stage: ``to``, the stage of a study that was entered.
     """
 
@@ -154,6 +165,15 @@ class QueuedQuestion:
             return self.items[:1]
         return self.items if self.kind in ("groups", "label") else ()
 
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The items that an answer is about, rather than groups that are shown by other items."""
+        return list_judged(self.kind, self.items)
+
+    def shows(self, item: str) -> bool:
+        """Return True if an item is in the question, or is an example of a group in it."""
+        return item in self.items or any(item in shown for shown in self.examples)
+
 
 # ---------------------------------------------------------------------- a project
 
@@ -172,6 +192,19 @@ class Settings:
     strategy: str | None = None
     database: str | None = None  # a URL without password; None for the project's SQLite file
     study: Mapping[str, Any] | None = None  # see likewise.studio.study
+    independent: bool | None = None  # annotators see no groups and reasons; None: if overlap > 1
+
+    @property
+    def hides_groups(self) -> bool:
+        """True if annotators are to be independent: they see neither groups nor why a question is asked."""
+        return self.overlap > 1 if self.independent is None else self.independent
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as they are stored; an older likewise reads them unless it lacks one."""
+        entries = asdict(self)
+        if self.independent is None:
+            del entries["independent"]
+        return entries
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ _JSON = b"application/json"
 # Paths with other limits, for the owner only: the largest body, and its type.
 _LARGER = {
     "/api/items": (4 * 1024**2, _JSON),
+    "/api/setup": (512 * 1024, _JSON),
+    "/api/setup/pictures": (16 * 1024**2, b"application/octet-stream"),
     "/api/uploads": (64 * 1024**2, b"application/octet-stream"),
 }
 POLICY = (

@@ -29,6 +29,10 @@ OWNERS = {
     ("GET", "/api/report"),
     ("POST", "/api/items"),
     ("POST", "/api/uploads"),
+    ("GET", "/api/setup"),
+    ("POST", "/api/setup"),
+    ("POST", "/api/setup/pictures"),
+    ("GET", "/api/broken"),
 }
 
 
@@ -49,7 +53,7 @@ def call(client, method, path, person=1):
     """Call a route with placeholder parameters."""
     path = re.sub(r"\{person[^}]*\}", str(person), path)
     path = re.sub(r"\{[^}]*\}", "0", path)
-    if path == "/api/uploads":
+    if path in ("/api/uploads", "/api/setup/pictures"):
         headers = {"Content-Type": "application/octet-stream"}
         return client.request(method, path, params={"name": "a.png"}, content=b"x", headers=headers)
     return client.request(method, path, json={} if method != "GET" else None)

@@ -109,6 +109,8 @@ class Ledger:
         """Read what an event is about; raise an error if that is not possible."""
         if event.kind in ("undo", "confirm", "again"):
             int(event.body["of"])
+        if event.kind == "broken":
+            self.row_of[event.body["item"]]
         if event.kind not in ("answer", "skip") or self._log.is_practice(event):
             return
         question = self._make_question(event.body)
@@ -151,6 +153,10 @@ class Ledger:
             skips = tuple(self._skips[event.seq] for event in self._log.get_counted("skip"))
             self._counted = CountedReplies(self.seq, voices, skips, self._find_confirmed(voices))
         return self._counted
+
+    def get_broken_rows(self) -> frozenset[int]:
+        """Return the rows of items that cannot be judged."""
+        return frozenset(self.row_of[event.body["item"]] for event in self._log.get_counted("broken"))
 
     def get_earlier_replies(self, seq: int) -> tuple[tuple[Voice, ...], frozenset[int]]:
         """Return the answers that counted after the event `seq`, and which of them were confirmed."""

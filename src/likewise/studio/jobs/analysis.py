@@ -51,6 +51,7 @@ from likewise.studio.records import (
     Settings,
     StoredEvent,
     SuspectAnswer,
+    list_judged,
 )
 
 IntArray = npt.NDArray[np.int64]
@@ -148,6 +149,8 @@ class ProjectAnalysis:
         # False while questions and pictures use the small first pool.
         self._is_past_first_pool = len(self.X) <= _LARGE or (settings.n_clusters or 0) > _FIRST_POOL.size
         self._queued: dict[Key, QueuedQuestion] = {}
+        # Rows of items that cannot be judged, and questions about them that the strategy has chosen.
+        self._unanswerable: tuple[frozenset[int], dict[Key, Question]] = (frozenset(), {})
         self._labels: Labels | None = None  # of the last picture
         self._before = before  # groups of an earlier run
         self._added, self._base = added, dict[bool, npt.NDArray[Any]]()  # groups by events up to the addition
@@ -265,7 +268,7 @@ class ProjectAnalysis:
         waiting = [question for question in known if question is not None]
         with silence_warnings():
             interview = self._get_steering_interview()
-            found = interview.ask(max(n, _FIRST_QUESTIONS if self.rough else 1), waiting)
+            found = self._ask(interview, max(n, _FIRST_QUESTIONS if self.rough else 1), waiting)
         before, self._queued = self._queued, {}
         for question in found:
             now, old = self._name_question(question), before.get(question.key)
@@ -276,6 +279,25 @@ class ProjectAnalysis:
             spent = interview.left == 0
             finished = "The budget is used up." if spent else "There is nothing left to ask."
         return Ready(seq, tuple(self._queued.values()), finished)
+
+    def _ask(self, interview: Interview, n: int, waiting: Sequence[Question]) -> list[Question]:
+        """Return up to n questions, none of which is about an item that cannot be judged."""
+        broken = self._ledger.get_broken_rows()
+        if not broken:
+            return interview.ask(n, waiting)
+        if self._unanswerable[0] != broken:
+            self._unanswerable = (broken, {})
+        others, found = self._unanswerable[1], list[Question]()
+        while len(found) < n:
+            more = interview.ask(max(n, len(others)), [*waiting, *others.values(), *found])
+            if not more:
+                break
+            for question in more:
+                if broken.intersection(list_judged(question.kind, question.rows)):
+                    others[question.key] = question
+                else:
+                    found.append(question)
+        return found[:n]
 
     def _read(self, queued: QueuedQuestion) -> Question | None:
         row_of = self._ledger.row_of
@@ -290,7 +312,9 @@ class ProjectAnalysis:
                 f"the strategy {self.settings.strategy!r} asks {question.kind!r} questions, for which the "
                 "studio has no page. Use a strategy that asks about pairs, triplets or groups."
             )
-        rows, examples, names = list(question.rows), list(question.examples), list(question.names)
+        rows, names = list(question.rows), list(question.names)
+        broken = self._ledger.get_broken_rows()
+        examples = [[row for row in shown if row not in broken] or shown for shown in question.examples]
         draw = random.Random(f"{self.settings.seed} {sorted(rows)}")
         if question.kind in ("pair", "triplet"):
             draw.shuffle(rows)

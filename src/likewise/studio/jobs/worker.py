@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from likewise.exceptions import render
 from likewise.studio.project import Project
-from likewise.studio.records import FromWorker, Settings, StoredEvent, Tell, Trouble
+from likewise.studio.records import FromWorker, StoredEvent, Tell, Trouble
 
 if TYPE_CHECKING:  # the server imports this module and must start before scikit-learn is imported
     from likewise.studio.jobs.analysis import ProjectAnalysis
@@ -52,7 +52,7 @@ class Worker:
     """
 
     def __init__(self, project: Project, on_message: Callable[[FromWorker], None]) -> None:
-        self._make = partial(load, project.folder, project.settings)
+        self._make = partial(load, project.folder)
         self._on_message = on_message
         self._lock = threading.Lock()
         self._events: dict[int, StoredEvent] = {}
@@ -194,11 +194,11 @@ def _hold_off_signals() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
 
 
-def load(folder: Path, settings: Settings) -> ProjectAnalysis:
-    """Open a project and create its analysis."""
+def load(folder: Path) -> ProjectAnalysis:
+    """Open a project, with the settings as they are now, and create its analysis."""
     from likewise.studio.jobs.analysis import ProjectAnalysis
 
-    return ProjectAnalysis.from_project(Project.open(folder), settings)
+    return ProjectAnalysis.from_project(Project.open(folder))
 
 
 def run(connection: Connection, make: Callable[[], ProjectAnalysis]) -> None:

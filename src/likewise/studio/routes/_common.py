@@ -129,8 +129,16 @@ def get_owner(request: Request) -> Person:
 
 
 def get_viewer(request: Request) -> Person:
-    """Return the person who is logged in, if they may see the groups; participants of a study may not."""
-    return get_owner(request) if get_studio(request).asking.follows_plan else get_person(request)
+    """Return the person who is logged in, if they may see the groups.
+
+    Participants of a study may not, nor annotators who are to answer independently.
+    """
+    person = get_person(request)
+    if get_studio(request).asking.hides_groups(person):
+        raise NotAllowedError(
+            "Only the owner of the project sees the groups, so that answers are independent.", "Ask the owner."
+        )
+    return person
 
 
 TheStudio = Annotated[Studio, Depends(get_studio)]

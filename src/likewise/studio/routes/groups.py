@@ -102,8 +102,8 @@ def belongs(number: Number, body: RowBody, studio: TheStudio, person: Looker) ->
 
 @routes.get("/api/reference")
 def reference(studio: TheStudio, person: Who) -> views.ReferenceView:
-    """Return examples of each group, or of each class in a study."""
-    return studio.groups.show_reference()
+    """Return examples of each group: chosen by the owner, or typical; or of each class in a study."""
+    return studio.groups.show_reference(person)
 
 
 @routes.get("/api/conflicts")

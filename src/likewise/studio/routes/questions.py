@@ -22,6 +22,7 @@ from likewise.studio.routes._common import (
     Who,
 )
 from likewise.studio.service import _views as views
+from likewise.studio.wording import LONGEST_NOTE
 
 routes: Routes = Routes("questions")
 Word = Literal["SAME", "DIFFERENT", "UNSURE", "AB", "AC", "BC", "NEITHER", "NEW"]
@@ -62,6 +63,7 @@ class AnswerBody(Body):
     question: QuestionId
     answer: Word | GroupsAnswer | UnlikeAnswer | NameAnswer
     seconds: Seconds = None
+    note: Annotated[str | None, Field(max_length=LONGEST_NOTE, pattern=r"^[^\x00]*$")] = None
 
 
 class SkipBody(Body):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from likewise.exceptions import (
     BadRequestError,
+    LockedOutError,
     NotAllowedError,
     NotFoundError,
     NotLoggedInError,
@@ -65,6 +66,12 @@ def make_link_token(store: Store, person: int, now: float) -> str:
     return token
 
 
+def _make_locked_out_error() -> LockedOutError:
+    return LockedOutError(
+        "The owner of this project has ended your access.", "Your answers are kept. Ask the owner if that is a mistake."
+    )
+
+
 class Accounts:
     """People, their login links and their sessions."""
 
@@ -102,7 +109,11 @@ class Accounts:
             return None
 
         # A read is cheap, so invalid tokens do not delay the writes of others.
-        is_known = self._store.read(lambda tx: tx.has_login(compute_digest(token)))
+        is_known, is_out = self._store.read(
+            lambda tx: (tx.has_login(compute_digest(token)), tx.is_locked_out(compute_digest(token), now))
+        )
+        if is_out:
+            raise _make_locked_out_error()
         person = self._store.write(work) if is_known else None
         if person is None:
             self._count_failure(address, now)
@@ -137,6 +148,8 @@ class Accounts:
                 person = self._store.read(lambda tx: tx.find_session(digest, now))
                 if person is not None:
                     self._remember(digest, person, now)
+                elif self._store.read(lambda tx: tx.is_locked_out(digest, now)):
+                    raise _make_locked_out_error()
         if person is None or not person.active:
             raise NotLoggedInError(
                 "You are not logged in.", "Open your login link, or ask the owner for a new one."
@@ -206,8 +219,9 @@ class Accounts:
 
         def work(tx: Transaction) -> None:
             tx.set_active(person, active)
-            if not active:
-                tx.drop_sessions(person)
+            if active:
+                tx.drop_sessions(person)  # until now they told the person that they are locked out
+            else:
                 tx.release(person)
 
         self._store.write(work)

@@ -107,8 +107,8 @@ class GroupPages:
             "total": len(rows),
         }
 
-    def show_reference(self) -> views.ReferenceView:
-        """Return examples: of the true classes in a study with examples, otherwise of the groups so far."""
+    def show_reference(self, person: Person) -> views.ReferenceView:
+        """Return examples: of the true classes in a study, chosen by the owner, or of the groups so far."""
         examples = self._asking.get_examples()
         if examples is not None:
             book: list[views.ReferenceGroupView] = [
@@ -116,8 +116,10 @@ class GroupPages:
                 for name, item in examples
             ]
             return {"groups": book, "given": True}
+        if chosen := self._asking.get_chosen_examples():
+            return {"groups": chosen, "given": True}
         picture = self._hub.picture
-        if picture is None:
+        if picture is None or self._asking.hides_groups(person):
             return {"groups": [], "given": False}
         names = self._asking.get_group_names()
         return {

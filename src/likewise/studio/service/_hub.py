@@ -127,6 +127,14 @@ class Hub:
         self._worker.restart()
         self.emit("items", {"n": n_items})
 
+    def use_new_settings(self, asks_differently: bool) -> None:
+        """Tell pages that settings have changed, and choose other questions if these depend on them."""
+        if asks_differently:
+            self.finished, self.asked_seq = None, -1
+            self._worker.restart()
+            self.wake_worker()
+        self.emit("settings", {})
+
     # ------------------------------------------------------------------ events and messages
 
     def refresh(self) -> None:
@@ -211,7 +219,11 @@ class Hub:
             self._receive(Trouble(text))
 
     def _refill(self, ready: Ready) -> None:
-        fresh = [question for question in ready.questions if not self.log.was_answered(question)]
+        fresh = [
+            question
+            for question in ready.questions
+            if not self.log.was_answered(question) and not self.log.has_broken_items(question)
+        ]
         # The log trusts every answer. The worker leaves out disputed answers and those given only by
         # unreliable people. If it asks a question with all answers known, the question does not follow from
         # them.
@@ -239,7 +251,8 @@ class Hub:
         Questions to be asked again go to people who have not answered them, if there are any, otherwise to
         anyone.
         """
-        again = list(self.log.get_revisits().values())
+        revisits = self.log.get_revisits().values()
+        again = [question for question in revisits if not self.log.has_broken_items(question)]
         tx.refill([*again, *fresh], now=self._clock())
         shown = {question.key for question in tx.open_leases(self._clock())}
         if not again:
@@ -303,12 +316,15 @@ class Hub:
         kept : list of (QueuedQuestion, float)
             The questions to ask.
         implied : list of str
-            The ids of questions with a known answer.
+            The ids of questions with a known answer, or about items that cannot be judged.
         changed : dict of str to QueuedQuestion
             The questions that replace others, by the ids of these.
         """
         kept, implied, changed = [], [], {}
         for question, until in leased:
+            if self.log.has_broken_items(question):
+                implied.append(question.id)
+                continue
             again = overlap > 1 and self.log.is_answered_by_others_only(question, person)
             meant = again or question.key in self._meant
             if not meant and all(question.id != one.id for one in self.log.get_revisits().values()):

@@ -8,11 +8,20 @@ from typing import Any, Literal, NoReturn
 
 from likewise.exceptions import BadRequestError, ConflictError, NotFoundError
 from likewise.studio.project import Project
-from likewise.studio.records import Item, NewEvent, Person, Picture, QueuedQuestion, StoredEvent
+from likewise.studio.records import (
+    Item,
+    NewEvent,
+    Person,
+    Picture,
+    QueuedQuestion,
+    Settings,
+    StoredEvent,
+)
 from likewise.studio.service import _views as views
 from likewise.studio.service._accounts import clean_name
 from likewise.studio.service._hub import Hub, append
 from likewise.studio.store import Transaction
+from likewise.studio.wording import LONGEST_NOTE, QUESTIONS, check_text
 
 WORDS = {
     "pair": ("SAME", "DIFFERENT", "UNSURE"),
@@ -29,7 +38,8 @@ _ALSO = {
 }
 GivenAnswer = str | Mapping[str, Any]
 PREFETCHED = 3  # questions sent with the acknowledgement of an answer
-UNDOABLE = ("answer", "skip", "name", "confirm", "again")  # shown in the history, each with an undo button
+# Shown in the history, each with an undo button.
+UNDOABLE = ("answer", "skip", "name", "confirm", "again", "broken")
 Leased = list[tuple[QueuedQuestion, float]]
 State = Literal["ready", "thinking", "finished"]
 
@@ -43,23 +53,35 @@ class QuestionsAndAnswers:
     Attributes
     ----------
     texts : mapping of str to str
-        The question, by its kind.
+        The question, by its kind, unless the owner has given it another text.
     follows_plan : bool
         True if questions are fixed in advance, as in a study: answers are final, and the people who answer
         see neither groups nor names.
     """
 
-    texts: Mapping[str, str] = views.TEXTS
+    texts: Mapping[str, str] = QUESTIONS
     follows_plan: bool = False
 
     def __init__(self, hub: Hub, project: Project, clock: Callable[[], float], lease_seconds: float) -> None:
         self._hub = hub
+        self._project = project
         self._items = project.items
-        self._settings = project.settings
         self._clock = clock
         self._lease_seconds = lease_seconds
         self._names: dict[int, str] = {}
         self._group_names: tuple[Picture | None, list[tuple[str, str]], dict[int, str]] = (None, [], {})
+
+    @property
+    def _settings(self) -> Settings:
+        return self._project.settings  # the owner may change them at any time
+
+    def hides_groups(self, person: Person) -> bool:
+        """Return True if a person must see neither the groups nor why a question is asked."""
+        return person.role != "owner" and (self.follows_plan or self._settings.hides_groups)
+
+    def get_text(self, kind: str) -> str:
+        """Return the question of a kind, in the words of the owner if there are any."""
+        return self._project.wording.questions.get(kind) or self.texts[kind]
 
     # ------------------------------------------------------------------ questions
 
@@ -68,7 +90,7 @@ class QuestionsAndAnswers:
         leased = self._hub.store.write(lambda tx: self._lease(tx, person, n))
         if len(leased) < n:
             self._hub.wake_worker()
-        return self._make_views(leased)
+        return self._make_views(leased, person)
 
     def _lease(self, tx: Transaction, person: Person, n: int) -> Leased:
         """Lease questions that are not implied by answers given since they were chosen."""
@@ -92,10 +114,10 @@ class QuestionsAndAnswers:
             person.id, n, now=now, until=now + self._lease_seconds, overlap=self._settings.overlap
         )
 
-    def _make_views(self, leased: Leased) -> views.QuestionsView:
+    def _make_views(self, leased: Leased, person: Person) -> views.QuestionsView:
         state, message = self._get_state(bool(leased))
         return {
-            "questions": [self._make_question_view(question, until) for question, until in leased],
+            "questions": [self._make_question_view(question, until, person) for question, until in leased],
             "state": state,
             "message": message,
         }
@@ -118,7 +140,7 @@ class QuestionsAndAnswers:
         return "thinking", "The next questions are being chosen."
 
     def _make_question_view(
-        self, question: QueuedQuestion, until: float, practice: bool = False
+        self, question: QueuedQuestion, until: float, person: Person, practice: bool = False
     ) -> views.QuestionView:
         # Ids in the reason that would reveal the class are replaced.
         ids = [str(id) for id in dict.fromkeys(question.reason.rows)]
@@ -127,8 +149,8 @@ class QuestionsAndAnswers:
         return {
             "id": question.id,
             "kind": question.kind,
-            "text": self.texts[question.kind],
-            "why": views.write_reason(question.reason, names),
+            "text": self.get_text(question.kind),
+            "why": "" if self.hides_groups(person) else views.write_reason(question.reason, names),
             "items": self.make_item_views(self._items.get_rows(question.items)),
             "groups": self._show_groups(question),
             "names": self._list_names(question) if question.kind == "label" else [],
@@ -175,6 +197,10 @@ class QuestionsAndAnswers:
             raise NotFoundError(f"There is no item {row}; there are {self._items.n}, numbered from 0.")
         return self._items.get(row)
 
+    def get_rows(self, ids: Sequence[str]) -> list[int]:
+        """Return the rows of items."""
+        return self._items.get_rows(ids)
+
     def make_item_views(self, rows: Sequence[int]) -> list[views.ItemView]:
         """Return the views of items, without what people must not see."""
         return [views.make_item_view(self.veil(item)) for item in self._items.get_items(rows)]
@@ -187,24 +213,46 @@ class QuestionsAndAnswers:
         """Return examples of the true classes, as (class, item id); None if the classes are unknown."""
         return None
 
+    def get_chosen_examples(self) -> list[views.ReferenceGroupView]:
+        """Return the examples that the owner chose."""
+        return [
+            {"name": name, "items": self.make_item_views(self._items.get_rows(chosen))}
+            for name, chosen in self._project.wording.examples
+        ]
+
     # ------------------------------------------------------------------ answers
 
     def answer(
-        self, person: Person, *, key: str, question: str, answer: GivenAnswer, seconds: float | None
+        self,
+        person: Person,
+        *,
+        key: str,
+        question: str,
+        answer: GivenAnswer,
+        seconds: float | None,
+        note: str | None = None,
     ) -> views.AnsweredView:
         """Store an answer and return the next questions, once the answer is on disk.
 
         An answer is a word, or in terms of the numbers shown {"groups": [1]}, {"unlike": [2, 3]} or
-        {"name": "wren"}. It states what the person saw, even if the groups have changed since.
+        {"name": "wren"}. It states what the person saw, even if the groups have changed since. A note for the
+        owner is kept with it.
         """
-        return self._store_reply(person, key, question, answer, seconds)
+        text = check_text(note, "A note", LONGEST_NOTE) if note else ""
+        return self._store_reply(person, key, question, answer, seconds, text)
 
     def skip(self, person: Person, *, key: str, question: str, seconds: float | None) -> views.AnsweredView:
         """Store that a person skipped a question."""
         return self._store_reply(person, key, question, None, seconds)
 
     def _store_reply(
-        self, person: Person, key: str, question: str, answer: GivenAnswer | None, seconds: float | None
+        self,
+        person: Person,
+        key: str,
+        question: str,
+        answer: GivenAnswer | None,
+        seconds: float | None,
+        note: str = "",
     ) -> views.AnsweredView:
         kind: Literal["answer", "skip"] = "skip" if answer is None else "answer"
 
@@ -216,6 +264,8 @@ class QuestionsAndAnswers:
                     "Your other answers are safe; go on with the next question.",
                 )
             body = make_body(asked, "question", None if answer is None else read_answer(asked, answer))
+            if note:
+                body["note"] = note
             event, new = append(tx, NewEvent(key, kind, person.id, body, question, seconds))
             if new and kind == "answer":
                 tx.mark_answered(question, person.id)
@@ -229,7 +279,7 @@ class QuestionsAndAnswers:
         kept, implied, changed = self._hub.split_questions(leased, person.id, self._settings.overlap)
         if implied or changed:
             kept = self._hub.store.write(lambda tx: self._lease(tx, person, PREFETCHED))
-        return self._make_answered_view(person, event, new, self._make_views(kept))
+        return self._make_answered_view(person, event, new, self._make_views(kept, person))
 
     def _make_answered_view(
         self, person: Person, event: StoredEvent, new: bool, shown: views.QuestionsView, right: str = ""
@@ -263,7 +313,7 @@ class QuestionsAndAnswers:
     def undo(self, person: Person, *, key: str, of: int | None) -> views.UndoneView:
         """Undo one's last action, or the one with the seq `of`; the owner may undo anyone's.
 
-        Actions are answers, skips, names, confirmations and questions asked again. The question of an answer
+        Actions are answers, skips, names, confirmations, questions asked again and broken items. The question of an answer
         or skip comes back, unless enough others have answered or hold it.
         """
         self._hub.refresh()
@@ -295,7 +345,7 @@ class QuestionsAndAnswers:
         return {
             "seq": event.seq,
             "undone": self.show_event(target, person),
-            "question": None if leased is None else self._make_question_view(*leased),
+            "question": None if leased is None else self._make_question_view(*leased, person),
         }
 
     def _find_target(self, person: Person, of: int | None, repeated: bool) -> StoredEvent:
@@ -383,7 +433,7 @@ class QuestionsAndAnswers:
         """Return the view of an event for a person who may see it."""
         body, of_answer = event.body, event
         asked = body.get("items")
-        if event.kind == "name":
+        if event.kind in ("name", "broken"):
             asked = [body["item"]]
         elif event.kind in ("confirm", "again") and (about := self._hub.log.get(int(body["of"]))) is not None:
             body = {name: value for name, value in about.body.items() if name != "source"}
@@ -415,6 +465,7 @@ class QuestionsAndAnswers:
             "seconds": event.seconds,
             "source": body.get("source"),
             "name": body.get("name"),
+            "note": body.get("note"),
             "undone": undone,
             "can_undo": may and not undone,
         }
@@ -429,6 +480,7 @@ class QuestionsAndAnswers:
     def show_progress(self, person: Person) -> views.ProgressView:
         """Return the progress of the interview."""
         hub, found, behind = self._hub, self._hub.progress, self._hub.behind
+        picture = None if self.hides_groups(person) else hub.picture
         return {
             "n_answers": hub.log.count_answers(),
             "mine": hub.log.count_answers(person.id),
@@ -440,9 +492,9 @@ class QuestionsAndAnswers:
             "advice": found.advice if found else "",
             "reason": found.reason if found else "",
             "curve": list(found.curve) if found else [],
-            "groups": len(hub.picture.groups) if hub.picture else 0,
-            "conflicts": len(hub.picture.conflicts) if hub.picture else 0,
-            "odd": len(hub.picture.suspects) if hub.picture else 0,
+            "groups": len(picture.groups) if picture else 0,
+            "conflicts": len(picture.conflicts) if picture else 0,
+            "odd": len(picture.suspects) if picture else 0,
             "error_rate": found.error_rate if found else None,
             "fitting": behind > 0,
             "behind": behind,

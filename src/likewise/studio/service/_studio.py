@@ -13,16 +13,19 @@ from likewise.exceptions import LikewiseError
 from likewise.studio.project import Project
 from likewise.studio.records import FromWorker, Person
 from likewise.studio.service._accounts import Accounts
+from likewise.studio.service._broken_items import BrokenItems
 from likewise.studio.service._group_pages import GroupPages
 from likewise.studio.service._hub import Hub, Teller
 from likewise.studio.service._profile import make_profile
 from likewise.studio.service._questions_and_answers import QuestionsAndAnswers
+from likewise.studio.service._setup import Setup
 from likewise.studio.service._uploads import ItemUploads
 from likewise.studio.service._views import MeView, ProfileView, make_who_view
 from likewise.studio.store import Store, open_store
 
 LEASE_SECONDS = 300.0
 _LEAST_READY, _MOST_READY = 12, 90
+_OF_QUESTIONS = ("ask", "n_clusters", "discover", "budget", "strategy", "seed")  # used by the worker
 _LOOK_EVERY = 5.0  # seconds between checks for events that other processes wrote, such as imports
 _LOOK_SHARE = 0.005  # maximum share of the time spent on checking the data; a folder may have 10^5 files
 
@@ -59,8 +62,8 @@ class Studio:
 
     Attributes
     ----------
-    people, asking, groups, uploads
-        Services for accounts, questions, groups and new items. In a study, `asking` is a
+    people, asking, groups, uploads, setup, broken
+        Services for accounts, questions, groups, new items, settings and broken items. In a study, `asking` is a
         :class:`~likewise.studio.study.desk.StudyDesk`.
     hub : Hub
         The latest derived state.
@@ -101,7 +104,10 @@ class Studio:
         self.people: Accounts = Accounts(self.hub, clock)
         self.asking: QuestionsAndAnswers = _find_desk(project)(self.hub, project, clock, lease_seconds)
         self.groups: GroupPages = GroupPages(self.hub, project.items, self.asking)
-        self.uploads: ItemUploads = ItemUploads(project, self.hub, self.asking, self.use_new_items)
+        self.uploads: ItemUploads = ItemUploads(project, self.hub, self.asking, self.use_changes)
+        self.setup: Setup = Setup(project, self.asking, self.use_changes)
+        self.broken: BrokenItems = BrokenItems(self.hub, self.asking)
+        self._refreshing = threading.Lock()
         self._profile: tuple[int, ProfileView] | None = None  # with the number of items it describes
         self._closing = threading.Event()
         self._looking = threading.Thread(target=self._look, name="likewise-looking", daemon=True)
@@ -165,7 +171,7 @@ class Studio:
             try:
                 self.store.hold()
                 self.hub.refresh()
-                self.use_new_items()
+                self.use_changes()
                 start = time.monotonic()
                 if start < due:
                     continue
@@ -177,10 +183,17 @@ class Studio:
             except Exception as error:
                 self.hub.emit("trouble", {"text": str(error)})
 
-    def use_new_items(self) -> None:
-        """Show and ask about items that were added to the project, by this process or another."""
-        if self.project.refresh():
-            self.hub.use_new_items(self.project.items.n)
+    def use_changes(self) -> None:
+        """Use items that were added to the project, and settings, by this process or another."""
+        with self._refreshing:
+            settings, wording = self.project.settings, self.project.wording
+            has_new_items = self.project.refresh()
+            now = self.project.settings
+            if has_new_items:
+                self.hub.use_new_items(self.project.items.n)
+            if (now, self.project.wording) != (settings, wording):
+                changed = any(getattr(now, name) != getattr(settings, name) for name in _OF_QUESTIONS)
+                self.hub.use_new_settings(changed and not has_new_items)
 
     # ------------------------------------------------------------------ views
 
@@ -208,6 +221,9 @@ class Studio:
                 "n_clusters": settings.n_clusters,
                 "discover": settings.discover,
                 "study": self.asking.follows_plan,
+                "criterion": project.wording.criterion,
+                "has_guide": project.wording.has_guide,
+                "shows_groups": not self.asking.hides_groups(person),
                 "features": described.features if is_owner else "",
                 "notes": list(described.notes) if is_owner else [],
             },

@@ -101,6 +101,7 @@ class EventView(TypedDict):
     seconds: float | None
     source: str | None
     name: str | None
+    note: str | None
     undone: bool
     can_undo: bool
 
@@ -298,7 +299,10 @@ class WhoView(TypedDict):
 
 
 class ProjectView(TypedDict):
-    """The project; the id distinguishes projects with the same title."""
+    """The project; the id distinguishes projects with the same title.
+
+    `shows_groups` is false if the reader is to answer independently of the groups.
+    """
 
     id: str
     title: str
@@ -309,6 +313,9 @@ class ProjectView(TypedDict):
     n_clusters: int | None
     discover: bool
     study: bool
+    criterion: str
+    has_guide: bool
+    shows_groups: bool
     features: str
     notes: list[str]
 
@@ -393,6 +400,56 @@ class AdditionView(TypedDict):
     fitting: bool
 
 
+class SetupView(TypedDict):
+    """What the owner can set; `defaults` has the questions that are asked without a wording."""
+
+    title: str
+    criterion: str
+    questions: dict[str, str]
+    defaults: dict[str, str]
+    guideline: str
+    examples: list[ReferenceGroupView]
+    n_clusters: int | None
+    discover: bool
+    ask: AskKind
+    overlap: int
+    budget: int | None
+    independent: bool | None
+    study: bool
+
+
+class GuideView(TypedDict):
+    """What people read before they answer; the text refers to `items` by their rows."""
+
+    title: str
+    criterion: str
+    text: str
+    items: list[ItemView]
+    examples: list[ReferenceGroupView]
+
+
+class GuidePictureView(TypedDict):
+    """A picture that was received for the guideline."""
+
+    picture: str
+
+
+class BrokenItemView(TypedDict):
+    """An item that cannot be judged: who said so, and when."""
+
+    seq: int
+    item: ItemView
+    person: str
+    time: str
+    note: str | None
+
+
+class BrokenItemsView(TypedDict):
+    """The items that cannot be judged, the latest first."""
+
+    items: list[BrokenItemView]
+
+
 class DoneView(TypedDict):
     """A confirmation."""
 
@@ -419,16 +476,6 @@ def make_item_view(item: Item) -> ItemView:
         "spectrogram": f"{base}/spectrogram" if sound else None,
         "broken": None,
     }
-
-
-TEXTS: Mapping[str, str] = {
-    "pair": "Do these belong together?",
-    "triplet": "Which two belong together?",
-    "placement": "Which group does this belong to?",
-    "members": "Which of these do not belong?",
-    "groups": "Are these two groups the same?",
-    "label": "What is this group called?",
-}
 
 
 def write_reason(reason: Reason, names: Mapping[str, str] | None = None) -> str:

@@ -123,7 +123,7 @@ export class Api extends EventTarget {
       throw new ApiError(0, "lost", "The server does not respond.", "Is it still running? The page keeps trying.");
     }
     this.#tell(true);
-    if (response.status === 401) this.dispatchEvent(new CustomEvent("login"));
+    if (response.status === 401) this.dispatchEvent(new CustomEvent("login", { detail: String(await problem(response.clone())) }));
     return response;
   }
 

@@ -17,7 +17,8 @@
  *             (status 0: no connection). `String(error)` is a sentence for people.
  *   me        {person: {id, name, role}, project: {title, kind, n_items, ask, …, study}, version}
  *   events    EventTarget; CustomEvents with .detail as the server sent it: "progress", "picture", "descriptions",
- *             "layout", "ready", "trouble"; and from the page: "lost" and "found" (connection), "theme" (light/dark changed)
+ *             "layout", "ready", "trouble", "settings" (`me` is up to date); and from the page: "lost" and "found"
+ *             (connection), "theme" (light/dark changed)
  *   outbox    outbox.post(path, body) → promise of the JSON, for requests that must not get lost: kept on this machine
  *             until the server has them. Used for answers, skips, undos and hints, each with a `key: api.key()`.
  *   keys      keys.use({name: action, …}) → function that removes it; see keys.js
@@ -27,7 +28,7 @@
  *   toast     toast("Group renamed", "good" | "bad" | "info") shows a short message, and announces it
  *   showReference()   opens the reference book
  *
- * Routes: #/question #/groups #/map #/conflicts #/history #/people #/study. Helpers: dom.js (h, s, fill, openDialog,
+ * Routes: #/question #/groups #/map #/conflicts #/history #/guide #/setup #/people #/study. Helpers: dom.js (h, s, fill, openDialog,
  * colour), item.js (`itemCard(item)` small card with thumbnail, `itemFigure(item, …)` full size, `zoom(item)`).
  */
 
@@ -40,19 +41,22 @@ import { Keys } from "./keys.js";
 import { listen } from "./live.js";
 import { Outbox } from "./outbox.js";
 import { openReference } from "./reference.js";
+import { introduce } from "./intro.js";
 import { applyTheme, openHelp, openSettings } from "./settings.js";
 import { WORDS } from "./history.js";
 
 /** @typedef {{mount: (root: HTMLElement, ctx: Context) => Unmount | Promise<Unmount>}} View */
 
-/** @type {Record<string, {title: string, load: () => Promise<View>, owner?: boolean, study?: boolean}>} */
+/** @type {Record<string, {title: string, load: () => Promise<View>, owner?: boolean, study?: boolean, groups?: boolean}>} */
 const VIEWS = {
   study: { title: "Study", load: () => import("./study.js"), study: true },
   question: { title: "Question", load: () => import("./question.js") },
-  groups: { title: "Groups", load: () => import("./groups.js") },
-  map: { title: "Map", load: () => import("./map.js") },
-  conflicts: { title: "Conflicts", load: () => import("./conflicts.js") },
+  groups: { title: "Groups", load: () => import("./groups.js"), groups: true },
+  map: { title: "Map", load: () => import("./map.js"), groups: true },
+  conflicts: { title: "Conflicts", load: () => import("./conflicts.js"), groups: true },
   history: { title: "History", load: () => import("./history.js") },
+  guide: { title: "Guideline", load: () => import("./guide.js") },
+  setup: { title: "Setup", load: () => import("./setup.js"), owner: true },
   people: { title: "People", load: () => import("./people.js"), owner: true },
 };
 
@@ -60,7 +64,7 @@ const VIEWS = {
 const the = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /**
- * Whether a view is on this person's menu. In a study, annotators see only the study.
+ * Whether a view is on this person's menu. In a study, annotators see only the study and the guideline.
  * @param {string} name
  * @param {Me} me
  */
@@ -68,7 +72,9 @@ function offered(name, me) {
   const view = VIEWS[name];
   if (!view) return false;
   if (view.study) return me.project.study;
+  if (name === "guide") return me.project.has_guide || me.project.criterion !== "" || me.person.role === "owner";
   if (me.project.study && me.person.role !== "owner") return false;
+  if (view.groups && !me.project.shows_groups) return false;
   return !view.owner || me.person.role === "owner";
 }
 
@@ -256,10 +262,27 @@ async function main() {
     outbox.retry();
     events.dispatchEvent(new CustomEvent("found"));
   });
-  api.addEventListener("login", () => banner("You are logged out. Open your login link again; unsaved answers are kept on this machine.", ctx));
+  api.addEventListener("login", (event) => banner(`${String(/** @type {CustomEvent} */ (event).detail)} Unsaved answers are kept on this machine.`, ctx));
   events.addEventListener("trouble", (event) => toast(/** @type {CustomEvent<{text: string}>} */ (event).detail.text, "bad"));
-  listen(api, events);
+  listen(api, events, { settings: () => useSettings(ctx) });
   router(ctx);
+  void introduce(ctx);
+}
+
+/**
+ * Show the menu and the title as the owner has changed them; views hear of it afterwards.
+ * @param {Context} ctx
+ */
+async function useSettings(ctx) {
+  try {
+    Object.assign(ctx.me, await ctx.api.get("api/me"));
+  } catch {
+    return; // the next request says what is wrong
+  }
+  const open = document.querySelector('.top nav a[aria-current="page"]')?.getAttribute("data-view");
+  drawTop(ctx);
+  document.querySelector(`.top nav a[data-view="${open}"]`)?.setAttribute("aria-current", "page");
+  if (open && !offered(open, ctx.me)) ctx.go(ctx.me.project.study ? "study" : "question");
 }
 
 /**
@@ -273,10 +296,11 @@ async function hello(api) {
       return await api.get("api/me");
     } catch (error) {
       const login = error instanceof ApiError && (error.status === 401 || error.status === 403);
+      const out = error instanceof ApiError && error.code === "locked_out";
       const again = h("button", { type: "button", class: "primary" }, "Try again");
       fill(the("main"), h("div", { class: "view" }, h("div", { class: "empty" },
-        h("h1", null, login ? "Please log in" : "The server does not respond"),
-        h("p", null, login ? "Open the login link that “likewise studio” printed when it started, or ask the owner of the project for a new one. A link works once."
+        h("h1", null, out ? "You are locked out" : login ? "Please log in" : "The server does not respond"),
+        h("p", null, out ? String(error) : login ? "Open the login link that “likewise studio” printed when it started, or ask the owner of the project for a new one. A link works once."
           : String(error)),
         h("div", { class: "row" }, again))));
       await new Promise((resolve) => {

@@ -3,7 +3,7 @@
  * Dispatches "show" when there is another question or state to show, and "progress" with the latest progress.
  */
 
-/** @import {Batch, Context, Past, Progress, Question, Receipt, Reply} from "./types.js" */
+/** @import {Batch, Context, Item, Past, Progress, Question, Receipt, Reply} from "./types.js" */
 import { ApiError } from "./api.js";
 import { describeWithItems } from "./history.js";
 import { preload, preloadSmall } from "./item.js";
@@ -14,7 +14,7 @@ const RENEW = 45_000; // ms; requesting again renews the lease of a question tha
 const LOOK_AGAIN = 2_500; // ms; in case the event that questions are ready got lost
 const LOOK_LATE = 20_000; // ms; the same when no questions are expected
 
-/** @typedef {{question: Question, key: string, seq: number | null}} Step */
+/** @typedef {{question: Question, key: string, seq: number | null, broken?: boolean}} Step  an answer, a skip, or a broken item */
 
 /** Seconds spent on a question; the clock stops while the page is hidden. */
 export class Clock {
@@ -172,9 +172,40 @@ export class Asking extends EventTarget {
   /**
    * @param {Reply} answer
    * @param {number} seconds
+   * @param {string} [note]
    */
-  answer(answer, seconds) {
-    this.#say("api/answers", { answer, seconds });
+  answer(answer, seconds, note = "") {
+    this.#say("api/answers", { answer, seconds, ...(note ? { note } : {}) });
+  }
+
+  /**
+   * Report that an item of the current question cannot be judged, and go on without it.
+   * @param {Item} item
+   * @param {string} note
+   */
+  reportBroken(item, note) {
+    const question = this.current;
+    if (!question) return;
+    const key = this.#ctx.api.key();
+    /** @type {Step} */
+    const step = { question, key, seq: null, broken: true };
+    this.#past.push(step);
+    this.#done.add(question.id);
+    for (const other of this.#queue) if (other.items.some((one) => one.row === item.row)) this.#claims.drop(other.id);
+    this.#queue = this.#queue.filter((other) => other.items.every((one) => one.row !== item.row));
+    this.#ctx.outbox.post("api/broken", { key, question: question.id, row: item.row, note: note || null }).then(
+      (/** @type {{seq: number}} */ receipt) => {
+        step.seq = receipt.seq;
+        this.#claims.drop(question.id);
+        void this.more();
+      },
+      (error) => {
+        this.#past = this.#past.filter((one) => one !== step);
+        this.#claims.drop(question.id);
+        this.#done.delete(question.id);
+        this.#ctx.toast(`Not saved: ${String(error)}`, "bad");
+      });
+    this.#advance();
   }
 
   /** @param {number} seconds */
@@ -184,7 +215,7 @@ export class Asking extends EventTarget {
 
   /**
    * @param {string} path
-   * @param {{answer?: Reply, seconds: number}} what
+   * @param {{answer?: Reply, seconds: number, note?: string}} what
    */
   #say(path, what) {
     const question = this.current;
@@ -221,6 +252,7 @@ export class Asking extends EventTarget {
         if (!last) this.#ctx.toast(`Undone: ${describeWithItems(result.undone)}.`, "good"); // it was not visible before
         if (this.#over) return;
         if (!result.question) {
+          if (last?.broken) return; // the question stays on the page
           if (!last || this.current !== last.question) return;
           this.#ctx.toast("Others have answered this question in the meantime.", "good");
           this.#advance();
@@ -260,7 +292,7 @@ export class Asking extends EventTarget {
     const pending = this.#ctx.outbox.questions;
     for (const question of questions) {
       const known = [this.current, ...this.#queue].find((one) => one?.id === question.id);
-      if (known) known.until = question.until;
+      if (known) Object.assign(known, { until: question.until, text: question.text });
       if (known || this.#done.has(question.id) || pending.has(question.id)) continue;
       if (!(await this.#claims.take(question.id)) || this.#over) continue;
       if ([this.current, ...this.#queue].some((one) => one?.id === question.id)) continue; // arrived meanwhile

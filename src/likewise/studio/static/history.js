@@ -34,6 +34,7 @@ export function describe(past) {
   if (past.kind === "name") return `Named “${past.name ?? ""}”`;
   if (past.kind === "answer") return describeAnswer(past);
   if (past.kind === "confirm") return `Kept: ${describeAnswer(past)}`;
+  if (past.kind === "broken") return "Broken";
   if (past.kind === "again") return `Asked again: ${describeAnswer(past)}`;
   return past.kind === "undo" ? "Undo" : past.kind;
 }
@@ -122,6 +123,7 @@ export function mount(root, ctx) {
           past.seconds !== null && past.seconds !== undefined && ` · ${past.seconds.toFixed(1)} s`,
           !past.mine && h("span", { dir: "auto" }, ` · ${past.person}`),
           past.source && past.source !== "question" && ` · ${SOURCES[past.source] ?? past.source}`),
+        past.note && h("span", { class: "past-note", dir: "auto" }, `“${past.note}”`),
         past.undone ? h("span", { class: "badge" }, "undone") : back));
     return line;
   };
@@ -132,7 +134,7 @@ export function mount(root, ctx) {
       /** @type {{events: Past[], more: boolean}} */
       const page = await ctx.api.get("api/history", { before, limit: 50 });
       if (over) return;
-      const shown = page.events.filter((past) => ["answer", "skip", "name", "confirm", "again"].includes(past.kind));
+      const shown = page.events.filter((past) => ["answer", "skip", "name", "confirm", "again", "broken"].includes(past.kind));
       for (const past of shown) list.appendChild(entry(past));
       before = page.events.at(-1)?.seq ?? before;
       more.hidden = !page.more;

@@ -27,6 +27,8 @@ export const ACTIONS = [
   { name: "label.unsure", label: "Unsure", group: "label", keys: ["u"] },
   { name: "skip", label: "Skip", group: "any", keys: ["k"] },
   { name: "undo", label: "Undo my last answer", group: "any", keys: ["z"] },
+  { name: "note", label: "Write a note", group: "any", keys: ["t"] },
+  { name: "broken", label: "An item is broken", group: "any", keys: ["x"] },
   { name: "zoom", label: "Enlarge", group: "any", keys: [" "] },
   { name: "play.1", label: "Play sound A", group: "any", keys: ["a", "q"] },
   { name: "play.2", label: "Play sound B", group: "any", keys: ["b", "w"] },

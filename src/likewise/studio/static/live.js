@@ -2,14 +2,15 @@
 
 /** @import {Api} from "./api.js" */
 
-const NAMES = ["progress", "picture", "descriptions", "layout", "ready", "trouble", "items"];
+const NAMES = ["progress", "picture", "descriptions", "layout", "ready", "trouble", "items", "settings"];
 
 /**
  * Listen while the page is visible. A hidden tab disconnects: browsers allow only six connections per server.
  * @param {Api} api
  * @param {EventTarget} events
+ * @param {Record<string, () => Promise<void>>} [first]  done before the event is dispatched
  */
-export function listen(api, events) {
+export function listen(api, events, first = {}) {
   /** @type {EventSource | null} */
   let source = null;
   let failures = 0;
@@ -27,7 +28,11 @@ export function listen(api, events) {
     for (const name of NAMES) {
       opened.addEventListener(name, (event) => {
         try {
-          events.dispatchEvent(new CustomEvent(name, { detail: JSON.parse(event.data || "{}") }));
+          const detail = JSON.parse(event.data || "{}");
+          const send = () => events.dispatchEvent(new CustomEvent(name, { detail }));
+          const before = first[name];
+          if (before) void before().then(send);
+          else send();
         } catch (error) {
           console.error("unreadable event", name, error);
         }

@@ -28,6 +28,7 @@ async function logIn() {
     const problem = await response.json().catch(() => null);
     if (await known()) return enter();
     const error = problem?.error;
+    if (error?.code === "locked_out") /** @type {HTMLElement} */ (document.querySelector("h1")).textContent = "You are locked out";
     message.textContent = error ? `${error.message} ${error.way_on}` : "The studio could not log you in.";
     return;
   }

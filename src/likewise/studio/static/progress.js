@@ -1,7 +1,7 @@
-/** The progress, in a strip below the question. */
+/** The progress, in a line below the question, with details in a dialog. */
 
 /** @import {Progress} from "./types.js" */
-import { count, fill, h, s } from "./dom.js";
+import { count, fill, h, openDialog, s } from "./dom.js";
 
 /** @param {number} share */
 function percent(share) {
@@ -86,24 +86,44 @@ export function spark(curve) {
 }
 
 /**
+ * The most important thing to know now, in a few words: what to do next.
+ * @param {Progress} progress
+ * @returns {{text: string, look: string} | null}
+ */
+export function nextStep({ error_rate, n_answers, worth_asking, reason }) {
+  if (error_rate && n_answers >= FEWEST && error_rate[0] >= MANY_WRONG) return { text: "many answers look wrong", look: "warn" };
+  if (!worth_asking) return { text: reason === "settled" ? "you can stop" : "finished", look: "good" };
+  return null;
+}
+
+/**
+ * One line, whose height never changes: the buttons above must stay where they are.
  * @param {HTMLElement} root
  * @param {Progress} progress
  */
 export function drawProgress(root, progress) {
   const behind = progress.behind > 0 || progress.fitting;
-  const change = changeSentence(progress);
-  const test = testSentence(progress);
-  const errors = errorSentence(progress);
-  const advice = adviceSentence(progress);
+  const step = nextStep(progress);
+  const open = document.activeElement?.getAttribute("data-action") === "progress";
+  const more = h("button", { type: "button", class: "quiet small", "data-action": "progress", "aria-haspopup": "dialog", on: { click: () => openProgress(progress) } }, "Details");
   fill(root,
     h("p", { class: "counts number" }, h("strong", null, count(progress.mine, "answer")), progress.n_answers > progress.mine ? ` by you, ${progress.n_answers.toLocaleString("en")} in total` : " so far",
       progress.groups > 0 && ` · ${count(progress.groups, "group")}`,
       progress.conflicts > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.conflicts, "contradiction"))),
       progress.odd > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.odd, "odd answer")))),
-    change && h("div", { class: "change" }, spark(progress.curve), h("span", null, change)),
-    test && h("p", null, test),
-    errors && h("p", { class: (progress.error_rate?.[0] ?? 0) >= MANY_WRONG ? "note warn" : "" }, errors),
-    advice && h("p", { class: progress.worth_asking ? "" : "note good" }, advice),
-    h("p", { class: "refit small", "data-behind": behind ? "true" : "false" },
-      behind ? "The groups are being updated with the latest answers." : "The groups are up to date."));
+    h("p", { class: "change refit", "data-behind": behind ? "true" : "false" }, changeSentence(progress) || "The groups are being computed."),
+    step && h("span", { class: `badge ${step.look}` }, step.text),
+    more);
+  if (open) more.focus();
+}
+
+/** @param {Progress} progress */
+function openProgress(progress) {
+  const behind = progress.behind > 0 || progress.fitting;
+  openDialog("Progress", [
+    h("p", null, changeSentence(progress)),
+    spark(progress.curve),
+    ...[testSentence(progress), errorSentence(progress), adviceSentence(progress)].filter(Boolean).map((sentence) => h("p", null, sentence)),
+    h("p", { class: "muted" }, behind ? "The groups are being updated with the latest answers." : "The groups are up to date."),
+  ]);
 }

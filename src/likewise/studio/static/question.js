@@ -13,6 +13,7 @@ import { drawGroupQuestion } from "./group_question.js";
 import { figures, glyph, LETTERS, zoom } from "./item.js";
 import { ACTIONS } from "./keys.js";
 import { drawProgress } from "./progress.js";
+import { judgedItems, openBroken, openNote } from "./remarks.js";
 import { openHelp, openSettings, preferences } from "./settings.js";
 
 const GUARD = 120; // ms after painting in which a second key press is ignored
@@ -73,6 +74,8 @@ export function mount(root, ctx, options = {}) {
   /** @type {import("./group_question.js").GroupQuestion | null} */
   let drawn = null; // the question about groups on the screen
 
+  let note = ""; // stored with the next answer
+  const criterion = h("p", { class: "criterion" });
   const heading = h("h1", { id: "question-text" });
   const why = h("div", { class: "ask-more" });
   const items = h("div", { class: "items" });
@@ -81,7 +84,7 @@ export function mount(root, ctx, options = {}) {
   const strip = h("aside", { class: "progress", "aria-label": "Progress", hidden: options.progress === false });
   const still = h("div", { class: "still" });
   const page = h("section", { class: "view question", "data-state": "starting" },
-    h("div", { class: "ask" }, heading, why), items, still, h("div", { class: "desk" }, answers, more), strip);
+    criterion, h("div", { class: "ask" }, heading, why), items, still, h("div", { class: "desk" }, answers, more), strip);
   fill(root, page);
 
   /** @param {Reply} given */
@@ -90,7 +93,7 @@ export function mount(root, ctx, options = {}) {
     const question = asking.current;
     const seconds = clock.seconds;
     ready = false;
-    asking.answer(given, seconds);
+    asking.answer(given, seconds, note);
     options.onAnswer?.(question, given);
   };
   const skip = () => {
@@ -111,8 +114,35 @@ export function mount(root, ctx, options = {}) {
     if (asking.current === at) ready = at !== null; // nothing to show yet: it comes with the reply
   };
   const closer = () => {
-    const now = asking.current;
-    if (now) zoom(now.kind === "placement" || now.kind === "label" ? now.items.slice(0, 1) : now.kind === "members" ? now.items.slice(1) : now.items);
+    if (asking.current) zoom(judgedItems(asking.current));
+  };
+  const showNote = () => {
+    const noted = more.querySelector('[data-action="note"]');
+    noted?.setAttribute("aria-pressed", String(note !== ""));
+  };
+  const writeNote = () => {
+    if (!asking.current || asking.current.practice) return;
+    const { id } = asking.current;
+    openNote(note, (text) => {
+      if (shown !== id) return;
+      note = text;
+      showNote();
+    });
+  };
+  const reportBroken = () => {
+    const question = asking.current;
+    if (!question || !ready) return;
+    openBroken(ctx, question, (item, text) => {
+      if (shown !== question.id) return;
+      ready = false;
+      asking.reportBroken(item, text);
+      ctx.toast(`${item.title} is no longer asked about.`);
+    });
+  };
+  const drawCriterion = () => {
+    const { criterion: words, has_guide, study } = ctx.me.project;
+    criterion.hidden = !words && !has_guide;
+    fill(criterion, words && h("span", { dir: "auto" }, words), has_guide && !study && h("a", { href: "#/guide" }, "Guideline"));
   };
   /** @param {number} i */
   const play = (i) => {
@@ -145,7 +175,7 @@ export function mount(root, ctx, options = {}) {
   const drawButtons = () => {
     const offered = (/** @type {string} */ action) => !options.without?.has(action);
     const choices = (CHOICES[kind] ?? []).filter((choice) => offered(choice.action));
-    const layer = /** @type {Record<string, () => void>} */ ({ undo, skip, zoom: closer });
+    const layer = /** @type {Record<string, () => void>} */ ({ undo, skip, zoom: closer, note: writeNote, broken: reportBroken });
     for (const choice of choices) layer[choice.action] = () => answer(choice.word);
     for (const action of kind in BUTTONS ? ACTIONS.filter((one) => one.group === kind) : []) layer[action.name] = () => drawn?.acts[action.name]?.();
     [0, 1, 2].forEach((i) => { layer[`play.${i + 1}`] = () => play(i); });
@@ -158,9 +188,12 @@ export function mount(root, ctx, options = {}) {
       offered("undo") && button("undo", "Undo", "quiet", undo, "M9 14L4 9l5-5M4 9h10a6 6 0 0 1 0 12h-3"),
       offered("skip") && button("skip", "Skip", "quiet", skip, "M5 5l8 7-8 7zM19 5v14"),
       button("zoom", "Enlarge", "quiet", closer, "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM16 16l5 5"),
+      offered("skip") && button("note", "Note", "quiet", writeNote, "M5 4h14v16H5zM9 9h6M9 13h6"),
+      offered("skip") && button("broken", "Broken", "quiet", reportBroken, "M4 4h16v16H4zM4 14l5-3 3 4 4-7 4 4"),
       button("reference", "Reference", "quiet", () => ctx.showReference(), "M4 5a2 2 0 0 1 2-2h14v16H6a2 2 0 0 0-2 2zM20 19v2H6"),
       button("help", "Keys", "quiet", () => openHelp(ctx), "M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8"),
       button("settings", "Settings", "quiet", () => openSettings(ctx), "M4 7h10M18 7h2M4 17h2M10 17h10M16 5v4M8 15v4"));
+    if (offered("skip")) showNote();
   };
 
   /** Say on the button that confirms how many items were selected. */
@@ -179,6 +212,8 @@ export function mount(root, ctx, options = {}) {
     }
     page.dataset["ready"] = "false";
     page.dataset["question"] = question.id;
+    note = "";
+    showNote();
     if (kind !== question.kind || answers.childElementCount === 0) {
       kind = question.kind;
       drawButtons();
@@ -193,8 +228,7 @@ export function mount(root, ctx, options = {}) {
     items.replaceChildren(...(drawn?.parts ?? figures(question.items, { marks: preferences.marks, onSettled })));
     showSelected();
     shown = question.id;
-    const named = kind === "placement" || kind === "label" ? question.items.slice(0, 1) : kind === "members" ? question.items.slice(1) : question.items;
-    ctx.announce([heading.textContent, ...named.map((item, i) => (drawn ? item.title : `${LETTERS[i]}: ${item.title}`))].join(". "));
+    ctx.announce([heading.textContent, ...judgedItems(question).map((item, i) => (drawn ? item.title : `${LETTERS[i]}: ${item.title}`))].join(". "));
     requestAnimationFrame(() => setTimeout(() => {
       if (shown !== question.id) return;
       clock.start();
@@ -222,7 +256,7 @@ export function mount(root, ctx, options = {}) {
       h("p", { class: "muted" }, asking.message ?? text?.text ?? ""),
       asking.state === "finished" && [
         h("div", { class: "row" },
-          h("a", { class: "button primary", href: "#/groups" }, "See the groups"),
+          ctx.me.project.shows_groups && h("a", { class: "button primary", href: "#/groups" }, "See the groups"),
           ctx.me.person.role === "owner" && h("a", { class: "button", href: ctx.api.url("api/export", { what: "labels", format: "csv" }), download: true }, "Save the labels (CSV)"),
           h("a", { class: "button", href: "#/history" }, "Look at my answers")),
       ],
@@ -249,12 +283,18 @@ export function mount(root, ctx, options = {}) {
     showQuestion(asking.current);
   };
   const hide = () => clock.turn(document.hidden);
+  const useSettings = () => {
+    drawCriterion();
+    void asking.more();
+  };
 
   asking.addEventListener("show", show);
   asking.addEventListener("progress", () => asking.progress && drawProgress(strip, asking.progress));
   document.addEventListener("visibilitychange", hide);
   ctx.keys.addEventListener("change", redraw);
   ctx.events.addEventListener("preferences", redraw);
+  ctx.events.addEventListener("settings", useSettings);
+  drawCriterion();
   drawButtons();
   showStill();
   void asking.start();
@@ -265,6 +305,7 @@ export function mount(root, ctx, options = {}) {
     document.removeEventListener("visibilitychange", hide);
     ctx.keys.removeEventListener("change", redraw);
     ctx.events.removeEventListener("preferences", redraw);
+    ctx.events.removeEventListener("settings", useSettings);
   };
 }
 

@@ -13,11 +13,11 @@ export function openReference(ctx) {
     (/** @type {{groups: {name: string, items: Item[]}[], given: boolean}} */ found) => {
       body.setAttribute("aria-busy", "false");
       if (found.groups.length === 0) {
-        fill(body, h("p", null, "There are no examples yet. After the first answers each group shows its most typical items here."));
+        fill(body, h("p", null, !ctx.me.project.shows_groups ? "The owner has not chosen examples." : "There are no examples yet. After the first answers each group shows its most typical items here."));
         return;
       }
       fill(body,
-        h("p", { class: "muted" }, found.given ? "Examples of each class." : "The most typical items of each group so far. They change as answers come in."),
+        h("p", { class: "muted" }, found.given ? (ctx.me.project.study ? "Examples of each class." : "Examples that the owner chose.") : "The most typical items of each group so far. They change as answers come in."),
         ...found.groups.map((group) => h("section", null, h("h3", { dir: "auto" }, group.name), h("div", { class: "gallery" }, ...group.items.map((item) => itemCard(item))))));
     },
     (error) => fill(body, h("p", { class: "note bad" }, String(error))));

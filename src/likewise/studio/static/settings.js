@@ -2,6 +2,7 @@
 
 /** @import {Context} from "./types.js" */
 import { fill, h, openDialog } from "./dom.js";
+import { openIntroduction } from "./intro.js";
 import { ACTIONS, keyName } from "./keys.js";
 
 const STORED = "likewise preferences";
@@ -94,9 +95,9 @@ export function openSettings(ctx) {
 
 /** @param {Context} ctx */
 export function openHelp(ctx) {
-  const { ask, kind, study } = ctx.me.project;
+  const { ask, has_guide, kind, study } = ctx.me.project;
   /** @param {string} name of an action */
-  const useful = (name) => !(name.startsWith("play.") && kind !== "sound") && !(study && (name.endsWith("unsure") || name === "skip" || name === "undo"));
+  const useful = (name) => !(name.startsWith("play.") && kind !== "sound") && !(study && (name.endsWith("unsure") || ["skip", "undo", "note", "broken"].includes(name)));
   /**
    * @param {string} title
    * @param {string} group
@@ -105,7 +106,10 @@ export function openHelp(ctx) {
     h("dl", { class: "keylist" }, ...ACTIONS.filter((action) => action.group === group && useful(action.name)).map((action) => h("div", null,
       h("dt", null, action.label),
       h("dd", null, ...ctx.keys.of(action.name).map((key) => h("kbd", null, keyName(key))), ctx.keys.of(action.name).length === 0 && "no key")))));
-  openDialog("Help", [
+  const dialog = openDialog("Help", [
+    !study && h("div", { class: "row help-first" },
+      h("button", { type: "button", on: { click: () => { dialog.close(); void openIntroduction(ctx); } } }, "Show the introduction"),
+      has_guide && h("a", { class: "button", href: "#/guide", on: { click: () => dialog.close() } }, "Read the guideline")),
     h("p", null, study ? "Decide which items belong to the same class. Each answer is saved at once and cannot be undone. If you are in doubt, choose the more likely answer."
       : "Decide whether items belong together. Each answer is saved at once, and the groups are based on all answers. "
       + "“Unsure” is a good answer too: it is better than a guess. You can skip a question and return to it from the history."),

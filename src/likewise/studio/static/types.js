@@ -112,6 +112,7 @@
  * @property {number | null} seconds
  * @property {string | null} source
  * @property {string | null} name  the new name of a group
+ * @property {string | null} note  of the person who answered
  * @property {boolean} undone
  * @property {boolean} can_undo
  */
@@ -120,8 +121,34 @@
  * @typedef {object} Me
  * @property {{id: number, name: string, role: "owner" | "annotator"}} person
  * @property {{title: string, kind: string, n_items: number, ask: string, overlap: number,
- *             n_clusters: number | null, discover: boolean, study: boolean, features?: string, notes?: string[], id?: string}} project
+ *             n_clusters: number | null, discover: boolean, study: boolean, criterion: string, has_guide: boolean, shows_groups: boolean, features?: string, notes?: string[], id?: string}} project
  * @property {string} version
+ */
+
+/**
+ * @typedef {object} Guide  what people read before they answer
+ * @property {string} title
+ * @property {string} criterion
+ * @property {string} text
+ * @property {Item[]} items  those that the text mentions
+ * @property {{name: string, items: Item[]}[]} examples
+ */
+
+/**
+ * @typedef {object} SetupState  what the owner can set
+ * @property {string} title
+ * @property {string} criterion
+ * @property {Record<string, string>} questions  by kind; empty for the default
+ * @property {Record<string, string>} defaults
+ * @property {string} guideline
+ * @property {{name: string, items: Item[]}[]} examples
+ * @property {number | null} n_clusters
+ * @property {boolean} discover
+ * @property {string} ask
+ * @property {number} overlap
+ * @property {number | null} budget
+ * @property {boolean | null} independent
+ * @property {boolean} study
  */
 
 /**

@@ -216,6 +216,17 @@ class PeopleTable(StoreConnection):
         row = self._run(found.where(mine, valid, people.c.active)).one_or_none()
         return None if row is None else _make_person(row)
 
+    def is_locked_out(self, digest: str, now: float) -> bool:
+        """Return True if this is a login or a session, not expired, of a person who is not active."""
+        given, now = _check_digest(digest), check_number(now, "the time")
+        found = (
+            sa.select(people.c.id)
+            .join(table, table.c.person == people.c.id)
+            .where(table.c.digest == given, table.c.expires > now, sa.not_(people.c.active))
+            for table in (logins, sessions)
+        )
+        return any(self._run(statement).first() is not None for statement in found)
+
     def drop_session(self, digest: str) -> None:
         """End a session, if it exists."""
         self._change(sa.delete(sessions).where(sessions.c.digest == _check_digest(digest)))

@@ -45,6 +45,10 @@ class StudyDesk(QuestionsAndAnswers):
         self._study = Study(project.load_features(), items.get_ids(), items.get_classes(), options)
         self._turns: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
 
+    def get_text(self, kind: str) -> str:
+        """Return the question of a kind, which is the same for all participants."""
+        return self.texts[kind]
+
     def veil(self, item: Item) -> Item:
         """Return the item without what a participant must not see."""
         return veil_item(item)
@@ -61,7 +65,7 @@ class StudyDesk(QuestionsAndAnswers):
         practice = self._study.find_stage(person.id, events).name == "practice"
         asked = self._study.get_questions(person.id, events, n)
         until = self._clock() + self._lease_seconds
-        questions = [self._make_question_view(question, until, practice) for question in asked]
+        questions = [self._make_question_view(question, until, person, practice) for question in asked]
         return {
             "questions": questions,
             "state": "ready" if questions else "finished",
@@ -69,9 +73,18 @@ class StudyDesk(QuestionsAndAnswers):
         }
 
     def answer(
-        self, person: Person, *, key: str, question: str, answer: GivenAnswer, seconds: float | None
+        self,
+        person: Person,
+        *,
+        key: str,
+        question: str,
+        answer: GivenAnswer,
+        seconds: float | None,
+        note: str | None = None,
     ) -> AnsweredView:
         """Store the answer to the question that the person is asked now, and return the next questions."""
+        if note:
+            raise NotAllowedError("Answers of a study have no notes.")
         word = answer if isinstance(answer, str) else json.dumps(dict(answer))  # refused as any other word
 
         def work(tx: Transaction) -> tuple[StoredEvent, bool, str]:
