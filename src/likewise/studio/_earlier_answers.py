@@ -19,6 +19,7 @@ from likewise._event_log import find_undone
 from likewise._words import format_count
 from likewise.active import Named, Question, Reply, collect_relations, saved_interview
 from likewise.exceptions import FileFormatError, LikewiseError
+from likewise.studio._repairs import read_repair
 from likewise.studio._stored_events import UNCOUNTED
 from likewise.studio.exports import unescape_formula
 from likewise.studio.records import AskedKind
@@ -55,7 +56,7 @@ _ANSWERS = (
     "seq",
     "note",
 )
-_ABOUT_GROUPS = ("placement", "members", "groups", "label")
+_ABOUT_GROUPS = ("placement", "members", "groups", "label", "repair")
 _OBJECTS = (("placement", "groups"), ("members", "unlike"), ("label", "name"))  # answers that are no words
 _LABELS = ("id", "group", "name", "doubt", "note")
 _HINTS = frozenset({"label", "bag", "group", "weight", "link", "items", "item"})  # not columns of answers
@@ -68,9 +69,9 @@ MOST = 100_000  # more would keep a studio busy for hours
 class PastAnswer(NamedTuple):
     """One earlier answer."""
 
-    kind: AskedKind
+    kind: AskedKind | Literal["repair"]
     items: tuple[str, ...]
-    answer: str | dict[str, Any]  # as in events
+    answer: str | dict[str, Any]  # as in events; of a repair, its body without the items
     annotator: str | None = None
     seconds: float | None = None
     time: str | None = None
@@ -222,10 +223,9 @@ class _AnswerReader:
     def _answer(self, line: int, cells: Mapping[str, Any]) -> PastAnswer:
         c = _read_given(cells.get("c"))
         kind = str(_read_given(cells.get("kind")) or ("triplet" if c is not None else "pair")).strip().lower()
-        if kind not in get_args(AskedKind):
-            raise ValueError(
-                f"the kind is {cells['kind']!r}; expected one of {', '.join(get_args(AskedKind))}."
-            )
+        kinds = (*get_args(AskedKind), "repair")
+        if kind not in kinds:
+            raise ValueError(f"the kind is {cells['kind']!r}; expected one of {', '.join(kinds)}.")
         if kind in ("pair", "triplet") and (kind == "triplet") != (c is not None):
             description = "c is empty" if c is None else f"c is {c!r}"
             raise ValueError(f"the kind is {kind}, but {description}.")
@@ -244,7 +244,7 @@ class _AnswerReader:
         _read_class(cells.get("undone"))
         name = _read_given(cells.get("annotator"))
         return PastAnswer(
-            cast(AskedKind, kind),
+            cast(Any, kind),
             items,
             word,
             None if name is None else self._read_name(name),
@@ -255,6 +255,12 @@ class _AnswerReader:
 
     def _check_answer(self, kind: str, items: tuple[str, ...], answer: Any) -> str | dict[str, Any]:
         """Return an answer as events store it: a word, or an object about groups."""
+        if kind == "repair":
+            stated = _read_json(answer)
+            if not isinstance(stated, Mapping):
+                raise ValueError(f"{answer!r} is not a repair.")
+            body = read_repair(items, stated, self._find_id)
+            return {name: value for name, value in body.items() if name != "items"}
         asked = Question(kind, tuple(range(len(items))))  # type: ignore[arg-type]
         given = _read_json(answer) if kind in _ABOUT_GROUPS and str(answer).startswith("{") else answer
         if not isinstance(given, Mapping):

@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 
 from likewise._event_log import EventLog, KnownRelations
 from likewise._reasons import Reason
+from likewise.studio._repairs import fill_shelf, resolve_repairs, update_shelf
 from likewise.studio.records import QuestionKey, QueuedQuestion, StoredEvent
 
 UNCOUNTED = ("practice",)  # answers from these sources are not about the items
@@ -79,6 +80,8 @@ class LiveEventLog(StoredEventLog):
         self._marks: list[StoredEvent] = []  # confirmed answers, and questions to be asked again
         self._naming: list[StoredEvent] = []
         self._reports: list[StoredEvent] = []  # of broken items
+        self._shelf: dict[str, None] | None = {}  # None until computed again
+        self._repaired: set[str] = set()  # all items of repairs, also of those that do not count
         super().__init__()
 
     def extend(self, events: Iterable[StoredEvent]) -> list[StoredEvent]:
@@ -104,6 +107,8 @@ class LiveEventLog(StoredEventLog):
         """Take into account that an event counts, or no longer does."""
         if event.kind == "skip":
             self._skipped[event.question_key] += n
+        if event.kind == "repair":
+            self._count_repair(event, n)
         if event.kind != "answer":
             return
         self._n_answers[event.person] += n
@@ -116,12 +121,38 @@ class LiveEventLog(StoredEventLog):
         if self._known is not None:
             self._known.add(event.relations)
 
+    def _count_repair(self, event: StoredEvent, n: Literal[1, -1]) -> None:
+        items = set(event.body["items"])
+        if n < 0 or event.seq < self.last:  # the order of repairs matters
+            self._known = self._shelf = None
+        elif self._shelf is not None:
+            update_shelf(self._shelf, event.body)
+        if not self._repaired.isdisjoint(items):  # the relations of an earlier repair may have changed
+            self._known = None
+        if self._known is not None:
+            self._known.add(event.relations)
+            self._repaired |= {item for relation in event.relations for item in relation[:2]}
+        self._repaired |= items
+
     def _get_known(self) -> KnownRelations:
         if self._known is None:
             self._known = KnownRelations()
             for event in self.get_counted("answer"):
                 self._known.add(event.relations)
+            repairs = [(event.person, event.body) for event in self.get_counted("repair")]
+            for relations in resolve_repairs(repairs):
+                self._known.add(relations)
         return self._known
+
+    def _get_shelf(self) -> dict[str, None]:
+        if self._shelf is None:
+            self._shelf = fill_shelf(event.body for event in self.get_counted("repair"))
+        return self._shelf
+
+    def get_shelf(self) -> tuple[str, ...]:
+        """Return the items that belong to no group, by repairs that count; the latest last."""
+        with self._lock:
+            return tuple(self._get_shelf())
 
     def get_events_of(self, person: int | None) -> tuple[StoredEvent, ...]:
         """Return the events of one person, or of all people."""
@@ -222,8 +253,11 @@ class LiveEventLog(StoredEventLog):
             return self._get_known().count_joined()
 
     def is_implied(self, question: QueuedQuestion) -> bool:
-        """Return True if the answer to a question follows from answers that count."""
+        """Return True if the answer follows from answers that count, or an item is on the shelf."""
         with self._lock:
+            shelf = self._get_shelf()
+            if shelf and any(item in shelf for item in question.items):
+                return True
             return self._get_known().is_implied(question.items, question.kind)
 
     def update_groups(self, question: QueuedQuestion) -> QueuedQuestion | None:

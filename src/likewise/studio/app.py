@@ -23,13 +23,13 @@ from likewise.exceptions import (
     RequestError,
     StoreError,
 )
-from likewise.studio.routes import files, groups, new_items, pages, people, questions, setup, study
+from likewise.studio.routes import files, groups, new_items, pages, people, questions, repairs, setup, study
 from likewise.studio.routes._common import get_owner
 from likewise.studio.security import Guard, check_base
 from likewise.studio.service import Studio
 
 log: logging.Logger = logging.getLogger("likewise.studio")
-_PARTS = (people, questions, files, groups, study, new_items, setup)
+_PARTS = (people, questions, files, groups, repairs, study, new_items, setup)
 
 
 def create_app(

@@ -21,6 +21,7 @@ import numpy as np
 from likewise._words import format_count
 from likewise.active import build_supervision
 from likewise.exceptions import LikewiseError
+from likewise.studio._repairs import STATED
 from likewise.studio._stored_events import StoredEventLog
 from likewise.studio.records import Person, Picture, StoredEvent
 from likewise.supervision import RowIds, Supervision, write_hints
@@ -155,17 +156,18 @@ class ExportTable:
 def make_answers_table(snapshot: Snapshot) -> ExportTable:
     """Return all answers with annotator, time and duration; `undone` marks those that were undone.
 
-    Items after the third, and answers that are more than a word, are written as JSON.
+    Repairs of the groups are answers of the kind "repair". Items after the third, and answers that are more
+    than a word, are written as JSON.
     """
-    answers = [event for event in snapshot.events if event.kind == "answer"]
+    answers = [event for event in snapshot.events if event.kind in ("answer", "repair")]
     items = [[*event.body["items"], None, None, None][:3] for event in answers]
     others = [event.body["items"][3:] for event in answers]
-    given = [event.body["answer"] for event in answers]
+    given = [_get_answer(event) for event in answers]
     columns: dict[str, list[Any]] = {
         "seq": [event.seq for event in answers],
         "time": [event.body.get("said_at") or event.time for event in answers],
         "annotator": [snapshot.get_name(event.person) for event in answers],
-        "kind": [event.body["kind"] for event in answers],
+        "kind": ["repair" if event.kind == "repair" else event.body["kind"] for event in answers],
         **{letter: [some[at] for some in items] for at, letter in enumerate("abc")},
         "others": [_format_json(some) if some else None for some in others],
         "answer": [answer if isinstance(answer, str) else _format_json(answer) for answer in given],
@@ -177,16 +179,26 @@ def make_answers_table(snapshot: Snapshot) -> ExportTable:
     return ExportTable(columns, types | {"seq": "int64", "seconds": "float64", "undone": "bool"})
 
 
+def _get_answer(event: StoredEvent) -> Any:
+    """Return an answer; of a repair, what it states about its items."""
+    if event.kind == "answer":
+        return event.body["answer"]
+    return {name: event.body[name] for name in STATED if name in event.body}
+
+
 def _format_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
 def make_labels_table(picture: Picture, ids: Sequence[str], names: Mapping[int, str]) -> ExportTable:
-    """Return the group, the group's name (if any) and the doubt, from 0 to 1, of each item."""
-    groups = picture.labels.tolist()
+    """Return the group, the group's name (if any) and the doubt, from 0 to 1, of each item.
+
+    Items on the shelf have no group.
+    """
+    groups = picture.shown_labels.tolist()
     columns: dict[str, list[Any]] = {
         "id": list(ids),
-        "group": [group + 1 for group in groups],  # numbered from 1, as on the page
+        "group": [None if group < 0 else group + 1 for group in groups],  # numbered from 1, as on the page
         "name": [names.get(group) for group in groups],
         "doubt": [round(float(doubt), 4) for doubt in picture.doubt],
     }

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from likewise.studio._earlier_answers import PastAnswer, PastAnswers, read_earlier
+from likewise.studio._repairs import STATED, describe_repair
 from likewise.studio.records import NewEvent, Person, StoredEvent
 from likewise.supervision import RowIds
 
@@ -120,7 +121,7 @@ class _ImportedAnswers:
             if name.casefold() not in self.people:  # a file may spell a name in two ways
                 self.people[name.casefold()] = tx.add_person(name, "annotator")
                 added.append(name)
-        before = tx.get_events(kinds=["answer"])
+        before = tx.get_events(kinds=["answer", "repair"])
         keys = {event.key for event in before}
         # An answer that was exported from this project has the same person and time, and is not new.
         there = {_make_identity(event) for event in before}
@@ -141,11 +142,19 @@ class _ImportedAnswers:
     def _make_event(self, one: PastAnswer) -> NewEvent:
         items = list(one.items)
         body: dict[str, Any] = {"kind": one.kind, "items": items, "answer": one.answer, "source": "import"}
+        if isinstance(one.answer, dict) and one.kind == "repair":
+            body = {
+                **one.answer,
+                "items": items,
+                "source": "import",
+                "why": describe_repair(one.answer, items),
+            }
         person, moment = self.people[(one.annotator or self.default_annotator).casefold()], None
         if one.time is not None:
             body["said_at"] = moment = _normalise_time(one.time)
         key = _make_key("answer", person.name.casefold(), one.kind, items, one.answer, moment, one.seconds)
-        return NewEvent(key, "answer", person.id, body, seconds=one.seconds)
+        kind: Literal["answer", "repair"] = "repair" if one.kind == "repair" else "answer"
+        return NewEvent(key, kind, person.id, body, seconds=one.seconds)
 
 
 def _make_identity(event: NewEvent | StoredEvent) -> tuple[Any, ...]:
@@ -153,6 +162,9 @@ def _make_identity(event: NewEvent | StoredEvent) -> tuple[Any, ...]:
     body = event.body
     time = body.get("said_at") or getattr(event, "time", None)
     moment = event.key if time is None else _normalise_time(time)
+    if event.kind == "repair":
+        stated = {name: value for name, value in body.items() if name in STATED}
+        return event.person, "repair", tuple(body["items"]), json.dumps(stated, sort_keys=True), moment
     return event.person, body["kind"], tuple(body["items"]), json.dumps(body["answer"]), moment
 
 

@@ -234,6 +234,35 @@ class ItemFile:
             asked = f"SELECT {self._columns} FROM items WHERE number >= ? AND number < ? ORDER BY number"
             yield from map(_make_item, self._select_all(asked, [start, start + 1000]))
 
+    def search(self, text: str) -> Iterator[Item]:
+        """Yield items that may contain a text, in the order of their rows, reading them in batches.
+
+        All that do are among them, in any case of the letters.
+        """
+        # LIKE ignores the case of ASCII letters only; JSON has quotes and backslashes in another form.
+        plain = "".join(c if c.isascii() and c.isprintable() and c not in '%_"\\' else "%" for c in text)
+        fields = " OR ".join(f"{name} LIKE ?" for name in ("id", "title", "text", "cells"))
+        asked = f"SELECT {self._columns} FROM items WHERE number >= ? AND number < ? AND ({fields})"
+        for start in range(0, self.n, 1000):
+            values = [start, start + 1000, *[f"%{plain}%"] * 4]
+            yield from map(_make_item, self._select_all(f"{asked} ORDER BY number", values))
+
+    def get_cells(self, column: str) -> Iterator[str]:
+        """Yield the cell of each row in a column, "" where there is none."""
+        names = [name for name, _ in self.get(0).cells]
+        at = names.index(column) if column in names else -1
+        for start in range(0, self.n, 10_000):
+            # SQLite finds the cell without creating the others, if all rows have the same columns.
+            asked = (
+                f"SELECT json_extract(cells, '$[{at}][0]'), json_extract(cells, '$[{at}][1]'), number "
+                "FROM items WHERE number >= ? AND number < ? ORDER BY number"
+            )
+            for name, value, row in self._select_all(asked, [start, start + 10_000]) if at >= 0 else ():
+                yield value if name == column else dict(self.get(row).cells).get(column, "")
+            if at < 0:
+                rows = range(start, min(start + 10_000, self.n))
+                yield from (dict(item.cells).get(column, "") for item in self.get_items(rows))
+
     def close(self) -> None:
         """Close all idle connections; later reads open new ones."""
         with suppress(IndexError):

@@ -11,9 +11,12 @@ import numpy.typing as npt
 
 from likewise._event_log import list_relations
 from likewise._reasons import Reason
+from likewise.studio._repairs import list_repair_relations
 
 Role = Literal["owner", "annotator"]
-EventKind = Literal["answer", "skip", "undo", "name", "survey", "stage", "confirm", "again", "broken"]
+EventKind = Literal[
+    "answer", "skip", "undo", "name", "survey", "stage", "confirm", "again", "broken", "repair"
+]
 _NO_REASON = Reason()
 ItemKind = Literal["image", "sound", "text", "row"]
 AskKind = Literal["default", "pairs", "triplets", "both", "groups"]
@@ -63,7 +66,7 @@ class NewEvent:
     ----------
     key : str
         Chosen by the client, so that a request sent twice counts once.
-    kind : {"answer", "skip", "undo", "name", "survey", "stage", "confirm", "again", "broken"}
+    kind : {"answer", "skip", "undo", "name", "survey", "stage", "confirm", "again", "broken", "repair"}
         What happened.
     person : int
         Who did it.
@@ -79,8 +82,8 @@ class NewEvent:
         and ``names`` of the groups that were shown. For an undo: ``of`` (the seq of the event). For a confirm (an answer is right)
         and an again (ask its question once more): ``of`` (the seq of the answer). For a name: ``item`` (an
         id, which identifies the group after a refit) and ``name``. For a broken item: ``item`` and, if given,
-        ``note``. For a survey: the answers to the
-        questionnaire. For a stage: ``to``, the stage of a study that was entered.
+        ``note``. For a survey: the answers to the questionnaire. For a stage: ``to``, the stage of a study
+        that was entered. For a repair, see :mod:`likewise.studio._repairs`.
     """
 
     key: str
@@ -116,7 +119,12 @@ class StoredEvent:
 
     @property
     def relations(self) -> list[tuple[str, str, bool]]:
-        """The pairs of items that an answer relates; see :func:`likewise._event_log.list_relations`."""
+        """The pairs of items that an answer or a repair relates.
+
+        See :func:`likewise._event_log.list_relations` and :mod:`likewise.studio._repairs`.
+        """
+        if self.kind == "repair":
+            return list_repair_relations(self.body)
         return list_relations(self.body["kind"], self.body["items"], self.body["answer"])
 
 
@@ -329,17 +337,29 @@ class Picture:
     seconds: float  # duration of the fit
     suspects: tuple[SuspectAnswer, ...] = ()  # most suspicious first
     unplaced: tuple[int, ...] = ()  # rows of the last addition that fit nowhere
+    shelf: tuple[int, ...] = ()  # rows that belong to no group, by a repair; they still have a label
+
+    @property
+    def shown_labels(self) -> npt.NDArray[np.int32]:
+        """The group of each row, or -1 for rows on the shelf."""
+        if not self.shelf:
+            return self.labels
+        labels = self.labels.copy()
+        labels[list(self.shelf)] = -1
+        return labels
 
 
 @dataclass(frozen=True)
 class GroupDescriptions:
     """What sets each group apart in the picture of `seq`.
 
-    `phrases` has, by the number of the group, keywords of texts or columns of a table.
+    `phrases` has, by the number of the group, keywords of texts or columns of a table; `names` has
+    names made of them.
     """
 
     seq: int
     phrases: Mapping[int, tuple[str, ...]]
+    names: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import pytest
 from likewise.studio.items import ItemFile, write_items
 from likewise.studio.jobs import descriptions
 from likewise.studio.jobs.analysis import ProjectAnalysis
-from likewise.studio.jobs.descriptions import describe_groups
+from likewise.studio.jobs.descriptions import describe_groups as describe
 from likewise.studio.records import Item, Settings
 from small_projects import IDS, make
 
@@ -39,6 +39,11 @@ def write(tmp_path):
     yield write
     for file in files:
         file.close()
+
+
+def describe_groups(items, labels):
+    """Return the phrases of each group."""
+    return {group: one.phrases for group, one in describe(items, labels).items()}
 
 
 def groups(*numbers):
@@ -150,7 +155,7 @@ def test_the_analysis_describes_its_picture_once(tmp_path, monkeypatch):
 
     def count(*arguments, **options):
         calls.append(arguments)
-        return describe_groups(*arguments, **options)
+        return describe(*arguments, **options)
 
     monkeypatch.setattr(descriptions, "describe_groups", count)
     analysis = ProjectAnalysis(
@@ -165,3 +170,14 @@ def test_the_analysis_describes_its_picture_once(tmp_path, monkeypatch):
         ]
     assert len(calls) == 1  # the groups did not change
     project.items.close()
+
+
+def test_a_name_is_made_of_the_first_two_phrases_and_shelved_items_are_in_no_group(write):
+    found = describe(write(TEXTS), groups(0, 0, 0, 0, 3, 3, 3, 3))
+    assert {group: one.name for group, one in found.items()} == {0: "card, arrived", 3: "payment, refund"}
+    rows = [{"cm": str(row), "plan": "free" if row < 20 else "team"} for row in range(40)]
+    found = describe(write(rows, "row"), groups(*[0] * 19, -1, *[1] * 20))
+    assert {group: one.name for group, one in found.items()} == {
+        0: "plan free, low cm",
+        1: "plan team, high cm",
+    }

@@ -13,6 +13,7 @@ from likewise._reasons import Reason
 from likewise.active import Answer, AnswerValue, InGroup, Key, Named, Question, Reply, Unlike
 from likewise.exceptions import LikewiseError
 from likewise.oracles import Annotators
+from likewise.studio._repairs import Relation, count_new_groups, fill_shelf, resolve_repairs
 from likewise.studio._stored_events import StoredEventLog
 from likewise.studio.records import Conflict, PeopleAgreement, PersonReliability, StoredEvent
 
@@ -31,7 +32,7 @@ class Voice:
     """An answer that counts.
 
     `seq` is its event, `person` who gave it; `steers` is true if it may influence which questions are asked,
-    and `corrects` if it was given on the Groups page as a correction.
+    `corrects` if it was given on the Groups page as a correction, and `repairs` if it is a part of a repair.
     """
 
     seq: int
@@ -39,6 +40,7 @@ class Voice:
     reply: Reply
     steers: bool = True
     corrects: bool = False
+    repairs: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class CountedReplies:
     voices: tuple[Voice, ...]
     skipped: tuple[Question, ...]
     confirmed: frozenset[int] = frozenset()  # seqs of confirmed answers
+    shelf: tuple[int, ...] = ()  # rows that belong to no group, by repairs
+    n_new_groups: int = 0  # by which repairs change the number of groups
 
     @cached_property
     def people(self) -> tuple[int, ...]:
@@ -101,7 +105,7 @@ class Ledger:
         self._log.add(new)
         # A question to be asked again takes effect with its next answer.
         return any(
-            event.kind in ("answer", "skip", "undo", "confirm") and not self._log.is_practice(event)
+            event.kind in ("answer", "skip", "undo", "confirm", "repair") and not self._log.is_practice(event)
             for _, event in new
         )
 
@@ -111,6 +115,10 @@ class Ledger:
             int(event.body["of"])
         if event.kind == "broken":
             self.row_of[event.body["item"]]
+        if event.kind == "repair":
+            named = {item for relation in event.relations for item in relation[:2]}
+            for item in (*event.body["items"], *sorted(named)):
+                self.row_of[item]
         if event.kind not in ("answer", "skip") or self._log.is_practice(event):
             return
         question = self._make_question(event.body)
@@ -123,6 +131,16 @@ class Ledger:
         self._voices[event.seq] = Voice(
             event.seq, event.person, reply, steers=source != "study", corrects=source == "groups"
         )
+
+    def _make_repair_voices(self, event: StoredEvent, relations: Iterable[Relation]) -> list[Voice]:
+        """Return what a repair states as answers about pairs of rows."""
+        voices = []
+        for a, b, together in relations:
+            question = Question.pair(self.row_of[a], self.row_of[b])
+            answer = Answer.SAME if together else Answer.DIFFERENT
+            reply = Reply(question, answer, str(event.person), event.time or None)
+            voices.append(Voice(event.seq, event.person, reply, corrects=True, repairs=True))
+        return voices
 
     def _make_question(self, body: Mapping[str, Any]) -> Question:
         rows = tuple(self.row_of[item] for item in body["items"])
@@ -149,14 +167,37 @@ class Ledger:
     def get_counted_replies(self) -> CountedReplies:
         """Return what counts among all events added so far."""
         if self._counted is None:
-            voices = tuple(self._voices[event.seq] for event in self._log.get_counted("answer"))
+            repairs = [event.body for event in self._log.get_counted("repair")]
+            voices = self._get_voices()
             skips = tuple(self._skips[event.seq] for event in self._log.get_counted("skip"))
-            self._counted = CountedReplies(self.seq, voices, skips, self._find_confirmed(voices))
+            self._counted = CountedReplies(
+                self.seq,
+                voices,
+                skips,
+                self._find_confirmed(voices),
+                tuple(sorted(self.row_of[item] for item in fill_shelf(repairs))),
+                count_new_groups(repairs),
+            )
         return self._counted
 
     def get_broken_rows(self) -> frozenset[int]:
         """Return the rows of items that cannot be judged."""
         return frozenset(self.row_of[event.body["item"]] for event in self._log.get_counted("broken"))
+
+    def _get_voices(self) -> tuple[Voice, ...]:
+        """Return the answers that count; of a person's answers to a pair and repairs of it, the last."""
+        repairs = self._log.get_counted("repair")
+        found = [self._voices[event.seq] for event in self._log.get_counted("answer")]
+        if not repairs:
+            return tuple(found)
+        resolved = resolve_repairs([(event.person, event.body) for event in repairs])
+        for event, relations in zip(repairs, resolved, strict=True):
+            found += self._make_repair_voices(event, relations)
+        last: dict[tuple[int, Key], Voice] = {}
+        for voice in sorted(found, key=lambda voice: voice.seq):
+            last.pop(at := (voice.person, voice.reply.question.key), None)
+            last[at] = voice
+        return tuple(last.values())
 
     def get_earlier_replies(self, seq: int) -> tuple[tuple[Voice, ...], frozenset[int]]:
         """Return the answers that counted after the event `seq`, and which of them were confirmed."""
@@ -367,7 +408,7 @@ def compute_agreement(counted: CountedReplies) -> PeopleAgreement:
     named = {one.name: one for one in judged.annotators}
     people = []
     for person in counted.people:
-        mine = [voice for voice in counted.voices if voice.person == person]
+        mine = [voice for voice in counted.voices if voice.person == person and not voice.repairs]
         seconds = [voice.reply.seconds for voice in mine if voice.reply.seconds is not None]
         one = named[str(person)]
         known = one.n_shared > 0

@@ -8,7 +8,8 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, cast, get_args
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ from likewise.studio.jobs._ledger import (
     CountedReplies,
     Ledger,
     SettledReplies,
+    Voice,
     agrees,
     compute_agreement,
     settle,
@@ -54,12 +56,16 @@ from likewise.studio.records import (
     list_judged,
 )
 
+if TYPE_CHECKING:
+    from likewise.studio.jobs.descriptions import DescribedGroup
+
 IntArray = npt.NDArray[np.int64]
 # Above this number of rows the first fit takes seconds, so the first questions and picture use a sample.
 _LARGE = 20_000
 _FIRST_POOL = Pool(size=2_000, sample=2_000)
 _FIRST_QUESTIONS = 48  # enough questions to ask until the fit to all rows is done
 _POOL: Pool | Literal["auto"] = "auto"  # of all other questions and pictures
+_MOST_ROUNDS = 12  # of asking for others; each excludes twice as many questions as the one before
 _STRATEGIES = {"pairs": "regions"}  # other kinds of questions have the names of their strategies
 
 
@@ -144,13 +150,15 @@ class ProjectAnalysis:
             )
         self._ledger = Ledger({name: row for row, name in enumerate(self.ids)})
         self._interview: Interview | None = None  # created when needed
+        self._n_new_groups = 0  # by which repairs have changed the number of groups of the interview
         self._asking: Interview | None = None  # ignores answers of a study
         self._nearest: tuple[IntArray, IntArray] | None = None  # the pool, and the place of the nearest row
         # False while questions and pictures use the small first pool.
         self._is_past_first_pool = len(self.X) <= _LARGE or (settings.n_clusters or 0) > _FIRST_POOL.size
         self._queued: dict[Key, QueuedQuestion] = {}
         # Rows of items that cannot be judged, and questions about them that the strategy has chosen.
-        self._unanswerable: tuple[frozenset[int], dict[Key, Question]] = (frozenset(), {})
+        # Questions that are not asked because of some broken rows and some rows on the shelf.
+        self._unanswerable: tuple[Any, dict[Key, Question]] = (None, {})
         self._labels: Labels | None = None  # of the last picture
         self._before = before  # groups of an earlier run
         self._added, self._base = added, dict[bool, npt.NDArray[Any]]()  # groups by events up to the addition
@@ -158,7 +166,7 @@ class ProjectAnalysis:
             self._before = added.labels
         self._far: IntArray | None = None  # rows of the addition that fit nowhere
         self._items = items
-        self._described: tuple[Labels, dict[int, tuple[str, ...]]] | None = None
+        self._described: tuple[Labels, dict[int, DescribedGroup]] | None = None
         self._curve, self._kept = ChangeCurve(), KeptLabels()
         self._agreed: dict[bool, tuple[CountedReplies, SettledReplies]] = {}
 
@@ -221,8 +229,12 @@ class ProjectAnalysis:
         Without a number of clusters it asks about groups, or starts with two and adds more as the answers
         require. There are never more clusters than rows.
         """
-        if self._interview is None:
+        n_new_groups = self._ledger.get_counted_replies().n_new_groups
+        if self._interview is None or self._n_new_groups != n_new_groups:
             asked, k = self.settings, self.settings.n_clusters
+            self._n_new_groups, self._asking, self._curve = n_new_groups, None, ChangeCurve()
+            if k is not None:
+                k = max(k + n_new_groups, 1)
             kind = "pairs" if asked.study else asked.ask  # a study chooses its own questions
             strategy = asked.strategy or _STRATEGIES.get(kind, kind)
             finds_groups = k is None and strategy in (DEFAULT, "groups")
@@ -281,23 +293,36 @@ class ProjectAnalysis:
         return Ready(seq, tuple(self._queued.values()), finished)
 
     def _ask(self, interview: Interview, n: int, waiting: Sequence[Question]) -> list[Question]:
-        """Return up to n questions, none of which is about an item that cannot be judged."""
+        """Return up to n questions, none of which is about a broken item or a row on the shelf."""
         broken = self._ledger.get_broken_rows()
-        if not broken:
+        shelf = frozenset(self._ledger.get_counted_replies().shelf)
+        if not broken and not shelf:
             return interview.ask(n, waiting)
-        if self._unanswerable[0] != broken:
-            self._unanswerable = (broken, {})
+        if self._unanswerable[0] != (broken, shelf):
+            self._unanswerable = ((broken, shelf), {})
         others, found = self._unanswerable[1], list[Question]()
-        while len(found) < n:
+        budget, left = interview.budget, interview.left
+        n = n if left is None else min(n, left - len(waiting))
+        interview.budget = None  # questions that are not asked do not count towards it
+        for _ in range(_MOST_ROUNDS):
+            if len(found) >= n or len(self.X) - len(broken | shelf) < 2:
+                break
             more = interview.ask(max(n, len(others)), [*waiting, *others.values(), *found])
             if not more:
                 break
             for question in more:
-                if broken.intersection(list_judged(question.kind, question.rows)):
+                judged = list_judged(question.kind, question.rows)
+                if broken.intersection(judged) or shelf.intersection(question.rows):
                     others[question.key] = question
                 else:
                     found.append(question)
-        return found[:n]
+        interview.budget = budget
+        return [
+            replace(
+                one, examples=tuple(tuple(row for row in shown if row not in shelf) for shown in one.examples)
+            )
+            for one in found[: max(n, 0)]
+        ]
 
     def _read(self, queued: QueuedQuestion) -> Question | None:
         row_of = self._ledger.row_of
@@ -344,16 +369,18 @@ class ProjectAnalysis:
             suspects = self._find_suspect_answers()
         self._labels = labels = renumber(labels, self._before if self._labels is None else self._labels)
         self._kept.add(self._n_answers, labels)
+        shelf = self._ledger.get_counted_replies().shelf
         return Picture(
             seq=self.seq,
             labels=labels,
             doubt=doubt,
-            groups=make_groups(self.X, labels, doubt),
+            groups=make_groups(self.X, labels, doubt, shelf),
             conflicts=self._find_conflicts(),
             links=self._list_links(),
             seconds=time.perf_counter() - start,
             suspects=suspects,
             unplaced=self._find_unplaced(),
+            shelf=shelf,
         )
 
     def _find_unplaced(self) -> tuple[int, ...]:
@@ -369,12 +396,18 @@ class ProjectAnalysis:
         """Return what sets the groups of the last picture apart; nothing without items or a picture."""
         if self._items is None or self._labels is None:
             return GroupDescriptions(self.seq, {})
-        if self._described is None or not np.array_equal(self._described[0], self._labels):
+        labels = self._labels.copy()
+        labels[list(self._ledger.get_counted_replies().shelf)] = -1
+        if self._described is None or not np.array_equal(self._described[0], labels):
             from likewise.studio.jobs.descriptions import describe_groups
 
-            phrases = describe_groups(self._items, self._labels, seed=self.settings.seed)
-            self._described = (self._labels, phrases)
-        return GroupDescriptions(self.seq, self._described[1])
+            self._described = labels, describe_groups(self._items, labels, seed=self.settings.seed)
+        described = self._described[1]
+        return GroupDescriptions(
+            self.seq,
+            {group: one.phrases for group, one in described.items()},
+            {group: one.name for group, one in described.items()},
+        )
 
     def _fit(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
         """Return the group of each row, and how doubtful it is."""
@@ -438,10 +471,10 @@ class ProjectAnalysis:
         """Return the unconfirmed answers that look wrong, most suspicious first."""
         if len(self.X) < 2:
             return ()
-        settled, voices = (
-            self._settle(),
-            {voice.seq: voice for voice in self._ledger.get_counted_replies().voices},
-        )
+        settled, voices = self._settle(), dict[int, Voice]()
+        for voice in self._ledger.get_counted_replies().voices:
+            if not voice.repairs:
+                voices[voice.seq] = voice
         interview = self._get_interview()
         place = {id(reply): at for at, reply in enumerate(interview.replies)}
         found = []
@@ -450,7 +483,9 @@ class ProjectAnalysis:
             reply = settled.replies[at]
             if reply.question.key in settled.confirmed:
                 continue
-            given = [s for s in settled.events[at] if agrees(voices[s], reply)]
+            given = [s for s in settled.events[at] if s in voices and agrees(voices[s], reply)]
+            if not given:  # a part of a repair
+                continue
             found.append(
                 SuspectAnswer(
                     rows=reply.question.rows,
@@ -573,10 +608,16 @@ def compute_doubt(model: Any, X: npt.NDArray[Any], labels: npt.NDArray[Any]) -> 
     return found
 
 
-def make_groups(X: npt.NDArray[Any], labels: Labels, doubt: Doubt) -> tuple[Group, ...]:
-    """Return the groups in the order of their numbers, with rows to show."""
+def make_groups(
+    X: npt.NDArray[Any], labels: Labels, doubt: Doubt, shelf: Sequence[int] = ()
+) -> tuple[Group, ...]:
+    """Return the groups in the order of their numbers, with rows to show, none of them on the shelf."""
     order = np.argsort(labels, kind="stable")
+    if shelf:
+        order = order[~np.isin(order, shelf)]
     numbers, starts = np.unique(labels[order], return_index=True)
+    if not len(order):
+        return ()
     found = []
     for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
         most = rows[np.argsort(-doubt[rows], kind="stable")[:_SHOWN]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -22,19 +23,29 @@ _MOST_CELLS = 250_000
 _LEAST = 10  # items per group, even if there are more than `_MOST_ITEMS` then
 _MOST_CHARACTERS = 1_000  # of each text
 _N_KEYWORDS, _N_COLUMNS = 5, 3
+_N_NAMING = 2  # keywords or columns in a name
 _DIFFERENT = 0.5  # standard deviations between the mean of a group and that of the others, at least
 _MOST_LEVELS = 20  # of a category
 _LONGEST = 40  # characters of the name of a column, or of a level
 
 
+@dataclass(frozen=True)
+class DescribedGroup:
+    """Phrases that describe a group, the most distinctive first, and a short name made of the first two."""
+
+    phrases: tuple[str, ...]
+    name: str
+
+
 def describe_groups(
     items: ItemFile, labels: npt.NDArray[np.int32], *, seed: int = 0
-) -> dict[int, tuple[str, ...]]:
-    """Return phrases that describe each group, the most distinctive first.
+) -> dict[int, DescribedGroup]:
+    """Return phrases that describe each group, and a name made of them.
 
     Texts are described by up to five keywords, such as "card". Rows of a table are described by up to three
-    columns, such as "price 3.51 (others 1.20)" or "colour red 90 % (others 20 %)". Pictures and sounds are
-    not described: their typical members are shown instead. See :func:`likewise.evaluation.describe_clusters`.
+    columns, such as "price 3.51 (others 1.20)" or "colour red 90 % (others 20 %)", which make the name "high
+    price, colour red". Pictures and sounds are not described: their typical members are shown instead. See
+    :func:`likewise.evaluation.describe_clusters`.
     A column whose difference could be chance, given the number of columns and of members, is left out.
 
     At most about 5,000 items are read. With more items, or more than 250,000 cells, an equal number of
@@ -47,17 +58,17 @@ def describe_groups(
     items : ItemFile
         The items.
     labels : ndarray of shape (n_items,)
-        The group of each item.
+        The group of each item; items of -1, which are in none, count among the others.
     seed : int, default=0
         Seed of the sample.
 
     Returns
     -------
-    dict of int to tuple of str
-        The phrases of each group for which there are any; empty if there is only one group.
+    dict of int to DescribedGroup
+        The groups for which there are phrases; empty if there is only one group.
     """
     labels, rest = _merge_smallest(labels)
-    first, found = items.get(0), {}
+    first, found = items.get(0), dict[int, DescribedGroup]()
     if first.kind == "text":
         rows = _sample_members(labels, _MOST_ITEMS, seed)
         texts = [(item.text or "")[:_MOST_CHARACTERS] for item in items.get_items(rows.tolist())]
@@ -65,14 +76,18 @@ def describe_groups(
         described = describe_clusters(
             np.zeros((len(rows), 1)), labels[rows], texts=texts, n_keywords=_N_KEYWORDS, n_rows=0
         )
-        found = {one.cluster: one.keywords for one in described if one.keywords}
+        found = {
+            one.cluster: DescribedGroup(one.keywords, ", ".join(one.keywords[:_N_NAMING]))
+            for one in described
+            if one.keywords
+        }
     elif first.kind == "row" and first.cells:
         most = min(_MOST_ITEMS, _MOST_CELLS // len(first.cells))
         rows = _sample_members(labels, most, seed)
         cells = [dict(item.cells) for item in items.get_items(rows.tolist())]
         columns = {name: [row.get(name, "") for row in cells] for name, _ in first.cells}
         found = _describe_by_columns(columns, labels, rows)
-    return {group: phrases for group, phrases in found.items() if group != rest}
+    return {group: described for group, described in found.items() if group not in (rest, -1)}
 
 
 def _merge_smallest(labels: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], int]:
@@ -99,7 +114,7 @@ def _sample_members(labels: npt.NDArray[np.int32], most: int, seed: int) -> npt.
 
 def _describe_by_columns(
     columns: Mapping[str, Sequence[str]], labels: npt.NDArray[np.int32], rows: npt.NDArray[np.intp]
-) -> dict[int, tuple[str, ...]]:
+) -> dict[int, DescribedGroup]:
     """Return phrases on the columns of each group.
 
     `columns` are the cells of `rows`, and `labels` the groups of all items. The rows of a group are weighted
@@ -130,6 +145,7 @@ def _describe_by_columns(
         error = math.sqrt(1 / n_read[at] + (others**2 / n_read).sum())
         noise = error * math.sqrt(2 * math.log(max(len(parts), 2)))
         phrases: dict[str, str] = {}
+        naming = []
         # Of two levels, which differ equally, the more frequent one in the group is shown.
         for j in np.lexsort((-difference, -np.abs(difference).round(9))).tolist():
             name, level, numbers = parts[j]
@@ -137,8 +153,9 @@ def _describe_by_columns(
             if is_large and name not in phrases and len(phrases) < _N_COLUMNS:
                 both = float(means[at, j]), float(elsewhere[j])
                 phrases[name] = _format_phrase(name, level, *both, float(np.ptp(numbers)))
+                naming.append(_format_name(name, level, *both))
         if phrases:
-            found[group] = tuple(phrases.values())
+            found[group] = DescribedGroup(tuple(phrases.values()), ", ".join(naming[:_N_NAMING]))
     return found
 
 
@@ -159,6 +176,18 @@ def _read_column(cells: Sequence[str], weights: FloatArray) -> list[tuple[str | 
         return []
     stripped = [cell.strip() for cell in cells]
     return [(level, np.array([float(cell == level) for cell in stripped])) for level in levels]
+
+
+def _format_name(name: str, level: str | None, mean: float, elsewhere: float) -> str:
+    """Return what is special about a column in a group, as a part of the name of the group.
+
+    >>> _format_name("price", None, 3.5, 1.2), _format_name("colour", "red", 0.1, 0.9)
+    ('high price', 'not colour red')
+    """
+    is_more, name = mean >= elsewhere, truncate(name, _LONGEST)
+    if level is None:
+        return f"{'high' if is_more else 'low'} {name}"
+    return f"{'' if is_more else 'not '}{name} {truncate(level, _LONGEST)}"
 
 
 def _format_phrase(name: str, level: str | None, mean: float, elsewhere: float, spread: float) -> str:

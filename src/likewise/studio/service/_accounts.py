@@ -68,7 +68,8 @@ def make_link_token(store: Store, person: int, now: float) -> str:
 
 def _make_locked_out_error() -> LockedOutError:
     return LockedOutError(
-        "The owner of this project has ended your access.", "Your answers are kept. Ask the owner if that is a mistake."
+        "The owner of this project has ended your access.",
+        "Your answers are kept. Ask the owner if that is a mistake.",
     )
 
 

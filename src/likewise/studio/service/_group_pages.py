@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import colorsys
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import BadRequestError, NotFoundError
+from likewise.studio._stored_events import LiveEventLog
 from likewise.studio.items import ItemFile
 from likewise.studio.records import (
     Conflict,
@@ -47,6 +50,43 @@ def get_color(number: int) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
+def suggest_unused_names(suggested: Mapping[int, str], names: Mapping[int, str]) -> dict[int, str]:
+    """Return suggestions for groups without a name, without names in use or suggested twice.
+
+    >>> suggest_unused_names({0: "card", 1: "refund", 2: "refund", 3: "login"}, {0: "Cards", 4: "Login"})
+    {}
+    >>> suggest_unused_names({0: "card", 1: "refund"}, {})
+    {0: 'card', 1: 'refund'}
+    """
+    used = Counter(name.casefold() for name in [*suggested.values(), *names.values()])
+    return {
+        group: name for group, name in suggested.items() if group not in names and used[name.casefold()] == 1
+    }
+
+
+def find_references(
+    picture: Picture, log: LiveEventLog, items: ItemFile, but: Container[int] = ()
+) -> dict[int, int]:
+    """Return the row that represents each group: the one that answers join to most others, or a typical one.
+
+    Rows in `but` are left out, and so are groups without other rows.
+    """
+    labels, sizes = picture.shown_labels, log.count_joined()
+    found: dict[int, tuple[int, int]] = {}
+    for size, row in zip(sizes.values(), items.get_rows(list(sizes)), strict=True):
+        number = int(labels[row]) if row < len(labels) else -1
+        if size > 1 and number >= 0 and row not in but:
+            found[number] = max(found.get(number, (0, 0)), (size, -row))
+    references = {number: -row for number, (_, row) in found.items()}
+    for group in picture.groups:
+        if group.number not in references:
+            rows = (row for row in group.typical if row not in but)
+            members = (row for row in np.flatnonzero(labels == group.number).tolist() if row not in but)
+            if (one := next(chain(rows, members), None)) is not None:
+                references[group.number] = one
+    return references
+
+
 class GroupPages:
     """Shows groups and accepts statements about them."""
 
@@ -77,8 +117,9 @@ class GroupPages:
         """Return all groups with a few members each."""
         picture = self._hub.picture
         if picture is None:
-            return {"seq": 0, "groups": []}
-        names, phrases = self._asking.get_group_names(), self._hub.descriptions.phrases
+            return {"seq": 0, "groups": [], "n_shelf": 0}
+        names, described = self._asking.get_group_names(), self._hub.descriptions
+        suggested = suggest_unused_names(described.names, names)
         return {
             "seq": picture.seq,
             "groups": [
@@ -87,19 +128,21 @@ class GroupPages:
                     "name": names.get(group.number),
                     "size": group.size,
                     "color": get_color(group.number),
-                    "description": list(phrases.get(group.number, ())),
+                    "description": list(described.phrases.get(group.number, ())),
+                    "suggestion": suggested.get(group.number),
                     "typical": self._asking.make_item_views(group.typical[:_SHOWN]),
                     "doubtful": self._asking.make_item_views(group.doubtful[:_SHOWN]),
                 }
                 for group in picture.groups
             ],
+            "n_shelf": len(picture.shelf),
         }
 
     def show_members(self, number: int, offset: int, limit: int, order: str) -> views.MembersView:
         """Return members of a group, most typical or most doubtful first."""
         self._get_group(number)
         picture = self._get_picture()
-        rows = np.flatnonzero(picture.labels == number)
+        rows = np.flatnonzero(picture.shown_labels == number)
         doubt = picture.doubt[rows]
         rows = rows[np.argsort(doubt if order == "typical" else -doubt, kind="stable")]
         return {
@@ -187,22 +230,12 @@ class GroupPages:
         )
 
     def _find_middle(self, group: Group, but: int | None = None) -> Item:
-        """Return the representative item of a group: the one that answers join to most other members.
-
-        A statement about it applies to all of these. If answers join none, it is the most typical item.
-        """
-        labels, sizes = self._get_picture().labels, self._hub.log.count_joined()
-        found = [
-            (size, row)
-            for (_, size), row in zip(sizes.items(), self._items.get_rows(list(sizes)), strict=True)
-            if size > 1 and row < len(labels) and labels[row] == group.number and row != but
-        ]
-        if found:
-            return self._items.get(max(found, key=lambda one: (one[0], -one[1]))[1])
-        others = [row for row in group.typical if row != but]
-        if not others:
+        """Return the item that represents a group; a statement about it applies to all joined to it."""
+        picture = self._get_picture()
+        references = find_references(picture, self._hub.log, self._items, but=() if but is None else (but,))
+        if group.number not in references:
             raise BadRequestError("The group has no other member to compare it with.")
-        return self._items.get(others[0])
+        return self._items.get(references[group.number])
 
     def _find_earlier(self, person: Person, key: str, **statement: str) -> StoredEvent | None:
         """Return this person's earlier statement with this key. It counts once, even if groups changed."""
@@ -261,10 +294,15 @@ class GroupPages:
             if not all(is_open(event) for event in events):
                 continue
             if person.role == "owner" or all(event.person == person.id for event in events):
-                shown.append((one, [self._asking.show_event(event, person) for event in events]))
+                among = self._find_ids(one) if any(event.kind == "repair" for event in events) else ()
+                shown.append((one, [self._asking.show_event(event, person, among) for event in events]))
             else:
                 hidden += 1
         return shown, hidden
+
+    def _find_ids(self, found: Conflict | SuspectAnswer) -> frozenset[str]:
+        chain = found.chain if isinstance(found, Conflict) else ()
+        return frozenset(item.id for item in self._items.get_items([*found.rows, *chain]))
 
     # ------------------------------------------------------------------ the map
 
@@ -278,9 +316,12 @@ class GroupPages:
         return layout.xy.astype("<f4").tobytes(), f"{layout.method};{'final' if layout.final else 'first'}"
 
     def get_labels(self) -> tuple[bytes, int]:
-        """Return the group of each item as little-endian uint16, and the seq on which it is based."""
+        """Return the group of each item as little-endian uint16, and the seq on which it is based.
+
+        Items on the shelf have 65,535.
+        """
         picture = self._get_picture()
-        return picture.labels.astype("<u2").tobytes(), picture.seq
+        return picture.shown_labels.astype("<u2").tobytes(), picture.seq
 
     def get_doubt(self) -> tuple[bytes, int]:
         """Return how doubtful each item is, from 0 to 255."""
@@ -293,8 +334,8 @@ class GroupPages:
         if person.role == "owner":
             links = self._hub.picture.links.tolist() if self._hub.picture else []
             return [(int(i), int(j), int(is_together)) for i, j, is_together in links]
-        mine = self._hub.log.get_not_undone("answer", person=person.id)
-        ids = list({id for event in mine for id in event.body["items"]})
+        mine = self._hub.log.get_not_undone("answer", "repair", person=person.id)
+        related = [relation for event in mine for relation in event.relations]
+        ids = list({id for relation in related for id in relation[:2]})
         row_of = dict(zip(ids, self._items.get_rows(ids), strict=True))
-        related = (relation for event in mine for relation in event.relations)
         return [(row_of[i], row_of[j], int(is_together)) for i, j, is_together in related]

@@ -299,7 +299,7 @@ class Hub:
         """The number of events that the picture does not include yet."""
         seen = self.picture.seq if self.picture is not None else 0
         return sum(
-            event.kind in ("undo", "confirm") or is_informative(event)
+            event.kind in ("undo", "confirm", "repair") or is_informative(event)
             for event in self.log.get_events(after=seen)
         )
 

@@ -22,7 +22,7 @@ _MOST_CELLS = 100_000
 _MOST_CHARACTERS = 1_000  # of each text
 _MOST_WORDS = 2_000  # other words are rare
 _MOST_LEVELS = 12  # of a category; others count as one
-_LONGEST = 60  # characters of a level
+LONGEST_LEVEL = 60  # characters of a level
 _MOST_DECIMALS = 6
 _LARGEST = 1e300
 _WORD = re.compile(r"[^\W_]+")
@@ -87,7 +87,7 @@ def describe_column(name: str, cells: Sequence[str]) -> ColumnView:
     shares = np.array(list(levels.values())) / max(len(known), 1)
     view["typical"] = math.sqrt(max(1.0 - float((shares**2).sum()), 0.0))
     if len(levels) < max(len(known), 2):  # otherwise names, which are no category
-        view["levels"] = [truncate(level, _LONGEST) for level, _ in levels.most_common(_MOST_LEVELS)]
+        view["levels"] = [truncate(level, LONGEST_LEVEL) for level, _ in levels.most_common(_MOST_LEVELS)]
     return view
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
 from likewise.exceptions import BadRequestError, ConflictError, NotFoundError
@@ -39,7 +39,8 @@ _ALSO = {
 GivenAnswer = str | Mapping[str, Any]
 PREFETCHED = 3  # questions sent with the acknowledgement of an answer
 # Shown in the history, each with an undo button.
-UNDOABLE = ("answer", "skip", "name", "confirm", "again", "broken")
+UNDOABLE = ("answer", "skip", "name", "confirm", "again", "broken", "repair")
+_SHOWN_REPAIRED = 8  # items of a repair in the history
 Leased = list[tuple[QueuedQuestion, float]]
 State = Literal["ready", "thinking", "finished"]
 
@@ -313,8 +314,8 @@ class QuestionsAndAnswers:
     def undo(self, person: Person, *, key: str, of: int | None) -> views.UndoneView:
         """Undo one's last action, or the one with the seq `of`; the owner may undo anyone's.
 
-        Actions are answers, skips, names, confirmations, questions asked again and broken items. The question of an answer
-        or skip comes back, unless enough others have answered or hold it.
+        Actions are answers, skips, names, repairs, confirmations, questions asked again and broken items. The
+        question of an answer or skip comes back, unless enough others have answered or hold it.
         """
         self._hub.refresh()
 
@@ -429,12 +430,16 @@ class QuestionsAndAnswers:
         page = events[::-1][:limit]
         return {"events": [self.show_event(e, person) for e in page], "more": len(events) > limit}
 
-    def show_event(self, event: StoredEvent, person: Person) -> views.EventView:
-        """Return the view of an event for a person who may see it."""
+    def show_event(self, event: StoredEvent, person: Person, among: Collection[str] = ()) -> views.EventView:
+        """Return the view of an event for a person who may see it; of a repair, relations `among` items."""
         body, of_answer = event.body, event
-        asked = body.get("items")
+        asked, related = body.get("items"), []
         if event.kind in ("name", "broken"):
             asked = [body["item"]]
+        elif event.kind == "repair":
+            related = [one for one in event.relations if one[0] in among and one[1] in among]
+            named = [item for relation in related for item in relation[:2]]
+            asked = list(dict.fromkeys([*body["items"][:_SHOWN_REPAIRED], *named]))
         elif event.kind in ("confirm", "again") and (about := self._hub.log.get(int(body["of"]))) is not None:
             body = {name: value for name, value in about.body.items() if name != "source"}
             asked = body["items"]
@@ -444,7 +449,8 @@ class QuestionsAndAnswers:
         rows = self._items.get_rows(asked) if asked else []
         row_of = dict(zip(asked or (), rows, strict=True))
         answer = body.get("answer")
-        related = of_answer.relations if answer is not None else []
+        if answer is not None:
+            related = of_answer.relations
         may = (mine or person.role == "owner") and not self.follows_plan
         return {
             "seq": event.seq,
@@ -466,6 +472,8 @@ class QuestionsAndAnswers:
             "source": body.get("source"),
             "name": body.get("name"),
             "note": body.get("note"),
+            "sentence": body.get("why") if event.kind == "repair" else None,
+            "n_items": len(event.body["items"]) if event.kind == "repair" else len(rows),
             "undone": undone,
             "can_undo": may and not undone,
         }

@@ -93,8 +93,12 @@ class Setup:
 
     def _change_settings(self, settings: Settings, changes: Mapping[str, Any]) -> Settings:
         new = {name: changes[name] for name in _ASKING if name in changes}
-        if settings.study is not None and any(getattr(settings, name) != value for name, value in new.items()):
-            raise ConflictError("How a study asks is fixed.", "Change the title, criterion or guideline only.")
+        if settings.study is not None and any(
+            getattr(settings, name) != value for name, value in new.items()
+        ):
+            raise ConflictError(
+                "How a study asks is fixed.", "Change the title, criterion or guideline only."
+            )
         if "title" in changes:
             new["title"] = check_line(changes["title"], "The title", LONGEST_NAME)
             if not new["title"]:
@@ -149,7 +153,8 @@ class Setup:
 
         if not (detect_content_type(content[:FIRST]) or "").startswith("image/"):
             raise BadRequestError(
-                f"{name[:80]!r} is not a picture that the studio can show.", "Use PNG, JPEG, GIF, WebP or BMP."
+                f"{name[:80]!r} is not a picture that the studio can show.",
+                "Use PNG, JPEG, GIF, WebP or BMP.",
             )
         self._remove_unused_pictures()
         if len(self._list_pictures()) >= MOST_PICTURES:

@@ -11,10 +11,11 @@ from types import TracebackType
 from likewise import __version__
 from likewise.exceptions import LikewiseError
 from likewise.studio.project import Project
-from likewise.studio.records import FromWorker, Person
+from likewise.studio.records import FromWorker, Person, Picture
 from likewise.studio.service._accounts import Accounts
 from likewise.studio.service._broken_items import BrokenItems
 from likewise.studio.service._group_pages import GroupPages
+from likewise.studio.service._group_repairs import GroupRepairs
 from likewise.studio.service._hub import Hub, Teller
 from likewise.studio.service._profile import make_profile
 from likewise.studio.service._questions_and_answers import QuestionsAndAnswers
@@ -62,8 +63,9 @@ class Studio:
 
     Attributes
     ----------
-    people, asking, groups, uploads, setup, broken
-        Services for accounts, questions, groups, new items, settings and broken items. In a study, `asking` is a
+    people, asking, groups, repairs, uploads, setup, broken
+        Services for accounts, questions, groups, their repairs, new items, settings and broken items. In a
+        study, `asking` is a
         :class:`~likewise.studio.study.desk.StudyDesk`.
     hub : Hub
         The latest derived state.
@@ -99,11 +101,12 @@ class Studio:
             teller or self._make_worker,
             self._count_wanted,
             clock,
-            keep=lambda picture: project.keep_groups(picture.labels, picture.seq),
+            keep=self._keep_picture,
         )
         self.people: Accounts = Accounts(self.hub, clock)
         self.asking: QuestionsAndAnswers = _find_desk(project)(self.hub, project, clock, lease_seconds)
         self.groups: GroupPages = GroupPages(self.hub, project.items, self.asking)
+        self.repairs: GroupRepairs = GroupRepairs(self.hub, project.items, self.asking)
         self.uploads: ItemUploads = ItemUploads(project, self.hub, self.asking, self.use_changes)
         self.setup: Setup = Setup(project, self.asking, self.use_changes)
         self.broken: BrokenItems = BrokenItems(self.hub, self.asking)
@@ -116,6 +119,10 @@ class Studio:
         from likewise.studio.jobs.worker import Worker
 
         return Worker(self.project, hear)
+
+    def _keep_picture(self, picture: Picture) -> None:
+        self.repairs.note_picture(picture)
+        self.project.keep_groups(picture.labels, picture.seq)
 
     def _count_wanted(self) -> int:
         """Return the number of questions to have ready: a few for each person who may answer."""

@@ -86,7 +86,8 @@ class EventView(TypedDict):
     """An event of the history.
 
     `answer` is a word or, in terms of the numbers shown, the number of a group, the numbers of the items that
-    do not belong, or a name. `relations` has the rows that it relates, each with 1 for together or 0.
+    do not belong, or a name. `relations` has the rows that it relates, each with 1 for together or 0. A
+    repair has a `sentence`, and shows some of its `n_items` items.
     """
 
     seq: int
@@ -102,6 +103,8 @@ class EventView(TypedDict):
     source: str | None
     name: str | None
     note: str | None
+    sentence: str | None
+    n_items: int
     undone: bool
     can_undo: bool
 
@@ -163,22 +166,68 @@ class UndoneView(TypedDict):
 
 
 class GroupView(TypedDict):
-    """A group with some of its members; `description` has keywords of texts, or columns of a table."""
+    """A group with some of its members; `description` has keywords of texts, or columns of a table.
+
+    `suggestion` is a name made of these, if it has no name.
+    """
 
     number: int
     name: str | None
     size: int
     color: str
     description: list[str]
+    suggestion: str | None
     typical: list[ItemView]
     doubtful: list[ItemView]
 
 
 class GroupsView(TypedDict):
-    """All groups, based on events up to `seq`."""
+    """All groups, based on events up to `seq`; `n_shelf` items belong to none."""
 
     seq: int
     groups: list[GroupView]
+    n_shelf: int
+
+
+class FoundItemView(TypedDict):
+    """An item and the number of its group; None if it is in none."""
+
+    item: ItemView
+    group: int | None
+
+
+class FoundView(TypedDict):
+    """Items that a search found: the first of them, and the rows of all; `more` if there are others."""
+
+    items: list[FoundItemView]
+    rows: list[int]
+    more: bool
+
+
+class GroupLabelView(TypedDict):
+    """A group as a label; it may no longer exist."""
+
+    number: int
+    name: str | None
+    color: str
+
+
+class MoveView(TypedDict):
+    """An item that changed its group; None is no group."""
+
+    item: ItemView
+    before: GroupLabelView | None
+    after: GroupLabelView | None
+
+
+class MovesView(TypedDict):
+    """The items that changed their groups with a refit, after these numbers of answers and repairs."""
+
+    seq: int
+    n: int
+    n_answers: int
+    n_repairs: int
+    items: list[MoveView]
 
 
 class StatedView(TypedDict):

@@ -1,0 +1,176 @@
+"""Repairs of the groups as stored events: what one states, what the shelf holds, and how one is checked.
+
+A repair is one event about any number of items. Its body has ``act`` and ``items``, and
+
+- "move": the items belong to the group of ``target``, an item of that group;
+- "split": the items are a new group; ``target`` is the first of them;
+- "merge": the items represent groups that are one; ``target`` is the first of them;
+- "shelve": the items belong to no group; "unshelve": they are to be grouped again.
+
+If a person repairs an item again, only the last repair of it counts; what referred to the item as a member of
+its former group then refers to another member (:func:`resolve_repairs`).
+
+``from`` has, for each group that items were taken from, an item of that group (``reference``) and the
+``items`` taken; ``apart`` has items of other groups than that of the target. This module imports only the
+standard library, because the server of the studio must start without scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+RepairAct = Literal["move", "split", "merge", "shelve", "unshelve"]
+MOST_REPAIRED = 5_000  # items in one repair
+STATED = ("act", "target", "from", "apart")  # what a repair states about its items
+_LINKING = ("move", "split", "merge")
+Relation = tuple[str, str, bool]
+
+
+def list_repair_relations(body: Mapping[str, Any]) -> list[Relation]:
+    """Return the pairs of items that a repair relates, each with whether they belong together.
+
+    There are at most two per item and one per other group, never all pairs.
+
+    >>> list_repair_relations({"act": "move", "items": ["a", "b"], "target": "x",
+    ...                        "from": [{"reference": "y", "items": ["a"]}]})
+    [('x', 'a', True), ('x', 'b', True), ('a', 'y', False)]
+    """
+    if body["act"] not in _LINKING:
+        return []
+    target = body["target"]
+    found = [(target, item, True) for item in body["items"] if item != target]
+    for taken in body.get("from", ()):
+        found += [(item, taken["reference"], False) for item in taken["items"]]
+    return found + [(target, reference, False) for reference in body.get("apart", ())]
+
+
+def resolve_repairs(repairs: Sequence[tuple[int, Mapping[str, Any]]]) -> list[list[Relation]]:
+    """Return the relations that each repair still states, given all repairs that count.
+
+    Parameters
+    ----------
+    repairs : sequence of (int, mapping)
+        Who made each repair, and its body, in the order in which they were made.
+
+    Returns
+    -------
+    list of list of (str, str, bool)
+        The relations of each repair. An item that the same person moved or split off later is left out.
+        If it represented a group that it was taken from later, another member of that group takes its place.
+
+    Examples
+    --------
+    >>> first = {"act": "split", "items": ["a", "b", "c"], "target": "a"}
+    >>> again = {"act": "move", "items": ["a"], "target": "x", "from": [{"reference": "b", "items": ["a"]}]}
+    >>> resolve_repairs([(1, first), (1, again)])
+    [[('b', 'c', True)], [('x', 'a', True), ('a', 'b', False)]]
+    """
+    later: dict[int, set[str]] = {}  # items that a person repaired later
+    others: dict[int, dict[str, str]] = {}  # what represents a group instead of an item taken from it
+    found: list[list[Relation]] = []
+    for person, body in reversed(repairs):
+        done, instead = later.setdefault(person, set()), others.setdefault(person, {})
+        now = dict(body)
+        if body["act"] in _LINKING:
+            is_merge = body["act"] == "merge"
+            now["target"] = instead.get(body["target"], body["target"])
+            items = [instead.get(item, item) if is_merge else item for item in body["items"]]
+            now["items"] = [item for item in items if is_merge or item not in done]
+            now["from"] = [
+                {
+                    "reference": instead.get(taken["reference"], taken["reference"]),
+                    "items": [item for item in taken["items"] if item not in done],
+                }
+                for taken in body.get("from", ())
+            ]
+            now["apart"] = [instead.get(one, one) for one in body.get("apart", ())]
+        found.append([(a, b, together) for a, b, together in list_repair_relations(now) if a != b])
+        if body["act"] in ("move", "split"):
+            for taken in body.get("from", ()):
+                reference = instead.get(taken["reference"], taken["reference"])
+                instead.update(dict.fromkeys(taken["items"], reference))
+            done.update(body["items"])
+    return found[::-1]
+
+
+def describe_repair(body: Mapping[str, Any], items: Sequence[str], group: str = "") -> str:
+    """Return a repair as a sentence.
+
+    Parameters
+    ----------
+    body : mapping
+        Its body; only `act` is used, and `target` if there is no group.
+    items : sequence of str
+        The names of its items, or of the groups that it merges.
+    group : str, default=""
+        The name of the group that the items belong to.
+
+    Examples
+    --------
+    >>> describe_repair({"act": "move", "target": "x"}, ["a", "b"], "“owls”")
+    '2 items belong to “owls”.'
+    >>> describe_repair({"act": "merge"}, ["“owls”", "group 2", "group 5"])
+    '“owls”, group 2 and group 5 are one group.'
+    """
+    is_one = len(items) == 1
+    some = items[0] if is_one else f"{len(items):,} items"
+    if body["act"] == "merge":
+        return f"{', '.join(items[:-1])} and {items[-1]} are one group."
+    if body["act"] == "move":
+        return f"{some} belong{'s' * is_one} to {group or 'the group of ' + str(body['target'])}."
+    if body["act"] == "split":
+        return f"{some} {'is' if is_one else 'are'} a new group."
+    if body["act"] == "shelve":
+        return f"{some} belong{'s' * is_one} to none of the groups."
+    return f"{some} can be in a group again."
+
+
+def update_shelf(shelf: dict[str, None], body: Mapping[str, Any]) -> None:
+    """Put the items of a repair on the shelf, or take them off; any act but "shelve" takes them off."""
+    if body["act"] == "shelve":
+        shelf.update(dict.fromkeys(body["items"]))
+    else:
+        for item in body["items"]:
+            shelf.pop(item, None)
+
+
+def fill_shelf(bodies: Iterable[Mapping[str, Any]]) -> dict[str, None]:
+    """Return the items on the shelf after some repairs, in the order in which they were put there."""
+    shelf: dict[str, None] = {}
+    for body in bodies:
+        update_shelf(shelf, body)
+    return shelf
+
+
+def count_new_groups(bodies: Iterable[Mapping[str, Any]]) -> int:
+    """Return by how many groups repairs change their number: splits add one, merges subtract."""
+    change = {"split": lambda items: 1, "merge": lambda items: 1 - len(items)}
+    return sum(change[body["act"]](body["items"]) for body in bodies if body["act"] in change)
+
+
+def read_repair(
+    items: Iterable[str], answer: Mapping[str, Any], find_id: Callable[[Any], str]
+) -> dict[str, Any]:
+    """Return the body of a repair from a file; `find_id` returns the id of an item or raises an error."""
+    body = {**answer, "items": [find_id(item) for item in items]}
+    act, unknown = body.get("act"), set(answer) - set(STATED)
+    if act not in get_args(RepairAct) or unknown:
+        raise ValueError(
+            f"{dict(answer)} is not a repair; its act is one of {', '.join(get_args(RepairAct))}."
+        )
+    if not 1 <= len(body["items"]) <= MOST_REPAIRED or len(set(body["items"])) < len(body["items"]):
+        raise ValueError(f"a repair has 1 to {MOST_REPAIRED:,} different items.")
+    if act not in _LINKING:
+        return {"act": act, "items": body["items"]}
+    if act == "move" and "target" not in answer:
+        raise ValueError("a move needs its target, an item of the group.")
+    body["target"] = find_id(body["target"]) if act == "move" else body["items"][0]
+    taken = [(find_id(one["reference"]), list(map(find_id, one["items"]))) for one in body.get("from", ())]
+    if any(set(those) - set(body["items"]) or one in those for one, those in taken):
+        raise ValueError("'from' has an item that the repair does not, or that is its own reference.")
+    body["from"] = [{"reference": one, "items": those} for one, those in taken]
+    body["apart"] = [find_id(one) for one in body.get("apart", ())]
+    if body["target"] in body["apart"] or (act == "merge" and len(body["items"]) < 2):
+        raise ValueError("a group is not apart from itself, and a merge needs two groups.")
+    return {name: value for name, value in body.items() if value or name in ("act", "items")}
