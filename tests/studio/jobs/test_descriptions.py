@@ -172,7 +172,7 @@ def test_the_analysis_describes_its_picture_once(tmp_path, monkeypatch):
     project.items.close()
 
 
-def test_a_name_is_made_of_the_first_two_phrases_and_shelved_items_are_in_no_group(write):
+def test_a_name_is_made_of_two_phrases_and_shelved_items_are_in_no_group(write):
     found = describe(write(TEXTS), groups(0, 0, 0, 0, 3, 3, 3, 3))
     assert {group: one.name for group, one in found.items()} == {0: "card, arrived", 3: "payment, refund"}
     rows = [{"cm": str(row), "plan": "free" if row < 20 else "team"} for row in range(40)]

@@ -31,7 +31,7 @@ _LONGEST = 40  # characters of the name of a column, or of a level
 
 @dataclass(frozen=True)
 class DescribedGroup:
-    """Phrases that describe a group, the most distinctive first, and a short name made of the first two."""
+    """Phrases that describe a group, the most distinctive first, and a short name made of two of them."""
 
     phrases: tuple[str, ...]
     name: str
@@ -76,10 +76,9 @@ def describe_groups(
         described = describe_clusters(
             np.zeros((len(rows), 1)), labels[rows], texts=texts, n_keywords=_N_KEYWORDS, n_rows=0
         )
+        names = _make_names({one.cluster: one.keywords for one in described})
         found = {
-            one.cluster: DescribedGroup(one.keywords, ", ".join(one.keywords[:_N_NAMING]))
-            for one in described
-            if one.keywords
+            one.cluster: DescribedGroup(one.keywords, names[one.cluster]) for one in described if one.keywords
         }
     elif first.kind == "row" and first.cells:
         most = min(_MOST_ITEMS, _MOST_CELLS // len(first.cells))
@@ -88,6 +87,18 @@ def describe_groups(
         columns = {name: [row.get(name, "") for row in cells] for name, _ in first.cells}
         found = _describe_by_columns(columns, labels, rows)
     return {group: described for group, described in found.items() if group not in (rest, -1)}
+
+
+def _make_names(parts: Mapping[int, Sequence[str]]) -> dict[int, str]:
+    """Return a name for each group: two of its parts, preferably such that few other groups have.
+
+    >>> _make_names({0: ("card", "bank", "lost"), 1: ("card", "new")})
+    {0: 'bank, lost', 1: 'new, card'}
+    """
+    shared = Counter(part for some in parts.values() for part in some)
+    return {
+        group: ", ".join(sorted(some, key=shared.__getitem__)[:_N_NAMING]) for group, some in parts.items()
+    }
 
 
 def _merge_smallest(labels: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], int]:
@@ -133,7 +144,7 @@ def _describe_by_columns(
     means: FloatArray = (members @ values) / n_read[:, None]
     spread = np.sqrt(weights @ (values - shares @ means) ** 2)
     spread[spread <= 1e-12 * np.abs(values).max(axis=0)] = 0.0  # only rounding errors
-    found = {}
+    found, naming = dict[int, tuple[str, ...]](), dict[int, list[str]]()
     for at, group in enumerate(groups.tolist()):
         others = shares.copy()
         others[at] = 0.0
@@ -145,7 +156,7 @@ def _describe_by_columns(
         error = math.sqrt(1 / n_read[at] + (others**2 / n_read).sum())
         noise = error * math.sqrt(2 * math.log(max(len(parts), 2)))
         phrases: dict[str, str] = {}
-        naming = []
+        parts_of_name = []
         # Of two levels, which differ equally, the more frequent one in the group is shown.
         for j in np.lexsort((-difference, -np.abs(difference).round(9))).tolist():
             name, level, numbers = parts[j]
@@ -153,10 +164,11 @@ def _describe_by_columns(
             if is_large and name not in phrases and len(phrases) < _N_COLUMNS:
                 both = float(means[at, j]), float(elsewhere[j])
                 phrases[name] = _format_phrase(name, level, *both, float(np.ptp(numbers)))
-                naming.append(_format_name(name, level, *both))
+                parts_of_name.append(_format_name(name, level, *both))
         if phrases:
-            found[group] = DescribedGroup(tuple(phrases.values()), ", ".join(naming[:_N_NAMING]))
-    return found
+            found[group], naming[group] = tuple(phrases.values()), parts_of_name
+    names = _make_names(naming)
+    return {group: DescribedGroup(phrases, names[group]) for group, phrases in found.items()}
 
 
 def _read_column(cells: Sequence[str], weights: FloatArray) -> list[tuple[str | None, FloatArray]]:

@@ -4,6 +4,8 @@ import { count, fill, h } from "./dom.js";
 import { giveHint, groupName, itemName } from "./hints.js";
 import { glyph, itemCard } from "./item.js";
 import { swatch } from "./map_legend.js";
+import { repair } from "./repair.js";
+import { dropTarget, selectable } from "./selection.js";
 
 /** @import {Context, Item} from "./types.js" */
 /** @import {Group} from "./hints.js" */
@@ -66,6 +68,20 @@ export function descriptionLine(group) {
 }
 
 /**
+ * A suggested name, accepted with one click or key; nothing if the group has a name.
+ * @param {Context} ctx
+ * @param {Group} group
+ * @param {() => void} renamed
+ */
+export function suggestionLine(ctx, group, renamed) {
+  const name = group.suggestion;
+  if (!name || group.name) return null;
+  return h("p", { class: "suggestion" }, h("button", { type: "button", class: "small accept-name", "data-focus": `accept ${group.number}`, "aria-label": `Name ${groupName(group)} “${name}”`,
+    on: { click: () => void giveHint(ctx, `api/groups/${group.number}/name`, { name }, "", renamed) } },
+  h("span", { dir: "auto" }, `Name it “${name}”`), ctx.keys.label("repair.name") && h("kbd", { "aria-hidden": "true" }, ctx.keys.label("repair.name"))));
+}
+
+/**
  * A member of a group, with buttons (keys B and X when focused) for whether it belongs there.
  * @param {Context} ctx
  * @param {Group} group
@@ -94,7 +110,7 @@ export function memberTile(ctx, group, item, as) {
       "data-focus": `yes ${as} ${item.row}`, on: { click: () => say("belongs") } }, glyph(YES)),
     h("button", { type: "button", class: "quiet icon", title: "Does not belong here (X)", "aria-label": `${itemName(item)} does not belong here`,
       "data-focus": `no ${as} ${item.row}`, on: { click: () => say("not-here") } }, glyph(NO)), verdict);
-  const tile = h("li", { class: "tile" }, itemCard(item), acts);
+  const tile = selectable(h("li", { class: `tile of-${item.kind}` }, itemCard(item), acts), item, { focus: `pick ${as} ${item.row}` });
   tile.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     const key = event.key.toLowerCase();
@@ -130,17 +146,20 @@ export function members(ctx, group, as) {
  * @returns {HTMLElement}
  */
 export function groupCard(ctx, group, acts) {
-  return h("article", { class: "card group-card", "data-number": group.number, "aria-label": groupName(group) },
+  const card = h("article", { class: "card group-card", "data-number": group.number, "aria-label": groupName(group) },
     h("header", null,
       nameLine(ctx, group, "h2", acts.renamed),
       h("p", { class: "small muted number" }, count(group.size, "item")),
-      descriptionLine(group)),
+      descriptionLine(group),
+      suggestionLine(ctx, group, acts.renamed)),
     members(ctx, group, "typical"),
     members(ctx, group, "doubtful"),
     h("footer", { class: "row spread" },
       h("label", { class: "check small" },
-        h("input", { type: "checkbox", checked: acts.chosen, "data-focus": `merge ${group.number}`, "aria-label": `Merge with another group: ${groupName(group)}`,
+        h("input", { type: "checkbox", checked: acts.chosen, "data-focus": `merge ${group.number}`, "aria-label": `Merge with other groups: ${groupName(group)}`,
           on: { change: (/** @type {Event} */ event) => acts.choose(/** @type {HTMLInputElement} */ (event.target).checked) } }),
-        "Merge with another group"),
+        "Merge with other groups"),
       h("a", { class: "small", href: `#/groups/${group.number}`, "data-focus": `open ${group.number}`, "aria-label": `Show all ${count(group.size, "item")} of ${groupName(group)}` }, "Show all")));
+  dropTarget(card, () => void repair(ctx, "move", [group.number]));
+  return card;
 }

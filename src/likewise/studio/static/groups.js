@@ -1,10 +1,15 @@
 // The groups as a gallery: view, rename and correct them.
 
 import { count, fill, h, openDialog } from "./dom.js";
-import { descriptionLine, groupCard, memberTile, nameLine } from "./group_card.js";
-import { closeNotice, giveHint, groupName, latest } from "./hints.js";
+import { descriptionLine, groupCard, memberTile, nameLine, suggestionLine } from "./group_card.js";
+import { GroupSearch } from "./group_search.js";
+import { closeNotice, groupName, latest } from "./hints.js";
 import { itemCard } from "./item.js";
 import { swatch } from "./map_legend.js";
+import { MovesLine } from "./moves.js";
+import { repair, RepairBar } from "./repair.js";
+import { dropTarget, selection } from "./selection.js";
+import { Shelf } from "./shelf.js";
 import { useStyle } from "./styles.js";
 
 /** @import {Context, Unmount, Item} from "./types.js" */
@@ -18,15 +23,16 @@ const PAGE = 60; // members fetched at a time
  * @returns {Promise<Unmount>}
  */
 export async function mount(root, ctx) {
-  await useStyle("groups.css");
+  await Promise.all([useStyle("groups.css"), useStyle("repair.css")]);
   const stopped = new AbortController();
   const { signal } = stopped;
-  /** @type {{update: () => Promise<void>} | null} */
+  /** @type {Gallery | OneGroup | null} */
   let page = null;
+  const bar = new RepairBar(ctx, () => page?.groups ?? [], signal);
   const open = () => {
     const found = /^#\/groups(?:\/(\d+))?$/.exec(location.hash);
     if (!found || signal.aborted) return;
-    page = found[1] === undefined ? new Gallery(root, ctx) : new OneGroup(root, ctx, Number(found[1]));
+    page = found[1] === undefined ? new Gallery(root, ctx, bar.element) : new OneGroup(root, ctx, Number(found[1]), bar.element);
     void page.update();
   };
   open();
@@ -35,10 +41,20 @@ export async function mount(root, ctx) {
   ctx.events.addEventListener("descriptions", () => page?.update(), { signal });
   ctx.events.addEventListener("found", () => page?.update(), { signal });
   ctx.events.addEventListener("theme", () => page?.update(), { signal });
+  const end = ctx.keys.use({ "repair.name": () => acceptName() });
   return () => {
     stopped.abort();
+    end();
+    document.body.classList.remove("repairing");
     closeNotice();
   };
+}
+
+/** Accept the suggested name of the group in focus, or of the first that has one. */
+function acceptName() {
+  const card = document.activeElement?.closest(".group-card");
+  const button = /** @type {HTMLElement | null} */ ((card ?? document).querySelector(".accept-name"));
+  button?.click();
 }
 
 /** All groups. */
@@ -46,8 +62,9 @@ class Gallery {
   /**
    * @param {HTMLElement} root
    * @param {Context} ctx
+   * @param {HTMLElement} repairs the bar of repairs
    */
-  constructor(root, ctx) {
+  constructor(root, ctx, repairs) {
     this.ctx = ctx;
     /** @type {Group[]} */
     this.groups = [];
@@ -55,8 +72,14 @@ class Gallery {
     this.chosen = new Set();
     this.note = h("p", { class: "muted" }, "Loading…");
     this.cards = h("div", { class: "group-cards" });
-    this.bar = h("div", { class: "merge-bar card", hidden: true, role: "region", "aria-label": "Merge two groups" });
-    fill(root, h("section", { class: "view wide" }, h("h1", null, "Groups"), this.note, this.cards, this.bar));
+    this.bar = h("div", { class: "merge-bar card", hidden: true, role: "region", "aria-label": "Merge groups" });
+    this.moves = new MovesLine(ctx);
+    this.shelf = new Shelf(ctx);
+    this.search = new GroupSearch(ctx, () => this.groups, () => this.#filter());
+    this.fresh = h("div", { class: "card new-group" }, h("p", null, "Drop items here to split them off as a new group."));
+    dropTarget(this.fresh, () => void repair(ctx, "split"));
+    fill(root, h("section", { class: "view wide" }, h("h1", null, "Groups"), this.note, this.moves.element, this.search.bar, this.search.tiles,
+      this.cards, this.fresh, this.shelf.element, h("div", { class: "bars" }, this.bar, repairs)));
     this.update = latest(() => this.#fetch());
   }
 
@@ -73,7 +96,7 @@ class Gallery {
     const known = new Set(this.groups.map((group) => group.number));
     for (const number of this.chosen) if (!known.has(number)) this.chosen.delete(number);
     this.note.textContent = this.groups.length
-      ? "Rename a group, or correct it: each correction becomes a hint, and the groups are updated. Below an item, choose ✓ if it belongs here and ✕ if it does not; with the item in focus, press B or X."
+      ? "Rename a group, or correct it: each correction is saved, and the groups are updated. Below an item, choose ✓ if it belongs here and ✕ if it does not; with the item in focus, press B or X. To repair many items at once, select them, or drag them to a group."
       : "There are no groups yet. They appear with the first answers.";
     const held = focusName();
     fill(this.cards, ...this.groups.map((group) => groupCard(this.ctx, group, {
@@ -83,6 +106,18 @@ class Gallery {
     })));
     giveFocus(this.cards, held);
     this.#bar();
+    this.#filter();
+    try {
+      await Promise.all([this.moves.update(), this.groups.length ? this.shelf.update() : null]);
+    } catch (error) {
+      this.ctx.toast(String(error), "bad");
+    }
+  }
+
+  /** Show the groups that the search and the filter leave. */
+  #filter() {
+    const shown = new Set(this.groups.filter((group) => this.search.shows(group)).map((group) => String(group.number)));
+    for (const card of /** @type {NodeListOf<HTMLElement>} */ (this.cards.querySelectorAll("[data-number]"))) card.hidden = !shown.has(card.dataset["number"] ?? "");
   }
 
   /**
@@ -92,7 +127,6 @@ class Gallery {
   #choose(number, chosen) {
     if (chosen) this.chosen.add(number);
     else this.chosen.delete(number);
-    if (this.chosen.size > 2) this.chosen.delete(/** @type {number} */ (this.chosen.values().next().value));
     for (const box of /** @type {NodeListOf<HTMLInputElement>} */ (this.cards.querySelectorAll('input[data-focus^="merge "]'))) {
       box.checked = this.chosen.has(Number(box.dataset["focus"]?.slice(6)));
     }
@@ -100,45 +134,40 @@ class Gallery {
   }
 
   #bar() {
-    const [a, b] = this.#pair();
+    const groups = this.groups.filter((group) => this.chosen.has(group.number));
+    const [a] = groups;
     this.bar.hidden = !a;
     if (!a) return;
+    const several = groups.length > 1;
+    const names = groups.map((group) => `“${groupName(group)}”`);
     fill(this.bar,
-      h("p", null, b ? `“${groupName(a)}” and “${groupName(b)}”: are they one group?` : `Choose the group to merge with “${groupName(a)}”.`),
+      h("p", null, several ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}: are they one group?` : `Choose the groups to merge with “${groupName(a)}”.`),
       h("div", { class: "row" },
-        b && h("button", { type: "button", class: "primary", on: { click: () => this.#confirm(a, b) } }, "Merge these two"),
+        several && h("button", { type: "button", class: "primary", on: { click: () => this.#confirm(groups) } }, `Merge these ${groups.length === 2 ? "two" : groups.length}`),
         h("button", { type: "button", class: "quiet", on: { click: () => this.#clear() } }, "Cancel")));
-    this.ctx.announce(b ? "Two groups are selected. A button at the end of the page merges them." : "One group is selected. Select another.");
-  }
-
-  /** @returns {(Group | undefined)[]} */
-  #pair() {
-    return [...this.chosen].map((number) => this.groups.find((group) => group.number === number));
+    this.ctx.announce(several ? `${groups.length} groups are selected. A button at the end of the page merges them.` : "One group is selected. Select another.");
   }
 
   #clear() {
     this.chosen.clear();
-    for (const box of /** @type {NodeListOf<HTMLInputElement>} */ (this.cards.querySelectorAll('input[type="checkbox"]'))) box.checked = false;
+    for (const box of /** @type {NodeListOf<HTMLInputElement>} */ (this.cards.querySelectorAll('input[data-focus^="merge "]'))) box.checked = false;
     this.bar.hidden = true;
   }
 
-  /**
-   * @param {Group} a
-   * @param {Group} b
-   */
-  #confirm(a, b) {
+  /** @param {Group[]} groups */
+  #confirm(groups) {
     /** @param {Group} group */
     const side = (group) => h("section", { class: "merge-side" },
       h("h3", null, swatch(group), " ", groupName(group)), h("p", { class: "small muted number" }, count(group.size, "item")),
       h("div", { class: "gallery" }, ...group.typical.slice(0, 6).map((item) => itemCard(item, { onOpen: null }))));
-    const dialog = openDialog("Are these two one group?", [
-      h("div", { class: "merge-sides" }, side(a), side(b)),
-      h("p", { class: "small muted" }, "This is saved as a hint: the most typical items of both belong together. You can undo it."),
+    const dialog = openDialog(`Are these ${groups.length === 2 ? "two" : groups.length} one group?`, [
+      h("div", { class: "merge-sides" }, ...groups.map(side)),
+      h("p", { class: "small muted" }, "This is saved as one repair: an item of each of them belong together. You can undo it."),
       h("div", { class: "row" },
         h("button", { type: "button", class: "primary", on: { click: () => {
           dialog.close();
           this.#clear();
-          void giveHint(this.ctx, "api/groups/merge", { a: a.number, b: b.number }, "Saved as a hint:");
+          void repair(this.ctx, "merge", groups.map((group) => group.number));
         } } }, "Yes, one group"),
         h("button", { type: "button", on: { click: () => dialog.close() } }, "No")),
     ], { class: "wide" });
@@ -151,9 +180,12 @@ class OneGroup {
    * @param {HTMLElement} root
    * @param {Context} ctx
    * @param {number} number
+   * @param {HTMLElement} repairs the bar of repairs
    */
-  constructor(root, ctx, number) {
+  constructor(root, ctx, number, repairs) {
     this.ctx = ctx;
+    /** @type {Group[]} */
+    this.groups = [];
     this.number = number;
     /** @type {"typical" | "doubtful"} */
     this.order = "doubtful";
@@ -171,14 +203,16 @@ class OneGroup {
     const choice = (order, label) => h("label", { class: "check" },
       h("input", { type: "radio", name: "order", checked: this.order === order, on: { change: () => { this.order = order; this.#restart(); } } }), label);
     fill(root, h("section", { class: "view" }, h("p", null, h("a", { href: "#/groups" }, "All groups")), this.head,
-      h("fieldset", { class: "choice row" }, h("legend", { class: "sr" }, "Order"), choice("doubtful", "Most doubtful first"), choice("typical", "Most typical first")),
-      this.changed, this.tiles, this.note, h("div", { class: "row" }, this.more)));
+      h("fieldset", { class: "choice row" }, h("legend", { class: "sr" }, "Order"), choice("doubtful", "Most doubtful first"), choice("typical", "Most typical first"),
+        h("button", { type: "button", class: "small", on: { click: () => this.#selectAll() } }, "Select all shown")),
+      this.changed, this.tiles, this.note, h("div", { class: "row" }, this.more), h("div", { class: "bars" }, repairs)));
     this.update = latest(() => this.#fetch());
   }
 
   async #fetch() {
     try {
       const got = await this.ctx.api.get("api/groups");
+      this.groups = got.groups;
       this.group = got.groups.find((/** @type {Group} */ group) => group.number === this.number) ?? null;
       if (!this.group) {
         this.note.textContent = "This group no longer exists: groups change with the answers.";
@@ -186,7 +220,8 @@ class OneGroup {
       }
       if (!this.head.querySelector(".editing")) {
         const held = focusName();
-        fill(this.head, nameLine(this.ctx, this.group, "h1", () => this.update()), h("p", { class: "muted number" }, count(this.group.size, "item")), descriptionLine(this.group));
+        fill(this.head, nameLine(this.ctx, this.group, "h1", () => this.update()), h("p", { class: "muted number" }, count(this.group.size, "item")), descriptionLine(this.group),
+          suggestionLine(this.ctx, this.group, () => this.update()));
         giveFocus(this.head, held);
       }
       if (this.seq < 0) this.#restart();
@@ -195,6 +230,11 @@ class OneGroup {
     } catch (error) {
       this.note.textContent = String(error);
     }
+  }
+
+  #selectAll() {
+    const tiles = /** @type {NodeListOf<HTMLElement>} */ (this.tiles.querySelectorAll(".tile[data-row]"));
+    selection.set([...tiles].map((tile) => Number(tile.dataset["row"])), true);
   }
 
   #restart() {

@@ -11,6 +11,7 @@ import { h } from "./dom.js";
  * @property {number} size
  * @property {string | null} color
  * @property {string[]} description  keywords of texts, or columns of a table
+ * @property {string | null} suggestion  a name made of these, if it has no name
  * @property {Item[]} typical
  * @property {Item[]} doubtful
  */

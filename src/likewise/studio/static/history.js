@@ -33,6 +33,7 @@ export function describe(past) {
   if (past.kind === "skip") return "Skipped";
   if (past.kind === "name") return `Named “${past.name ?? ""}”`;
   if (past.kind === "answer") return describeAnswer(past);
+  if (past.kind === "repair") return past.sentence ?? "Repair";
   if (past.kind === "confirm") return `Kept: ${describeAnswer(past)}`;
   if (past.kind === "broken") return "Broken";
   if (past.kind === "again") return `Asked again: ${describeAnswer(past)}`;
@@ -48,6 +49,7 @@ export function describe(past) {
 export function pastItems({ answer, question }) {
   if (!question) return [];
   const { kind, items, groups } = question;
+  if (kind === "repair") return items.map((item) => ({ item, mark: "", apart: false }));
   if (kind === "pair" || kind === "triplet" || groups.length === 0) return items.map((item, i) => ({ item, mark: LETTERS[i] ?? "", apart: false }));
   const first = items.slice(0, 1).map((item) => ({ item, mark: "", apart: false }));
   if (kind === "label" || kind === "groups") return items.map((item) => ({ item, mark: "", apart: false }));
@@ -63,6 +65,7 @@ export function pastItems({ answer, question }) {
  * @param {Past} past
  */
 export function describeWithItems(past) {
+  if (past.kind === "repair") return describe(past);
   const { kind = "", items = [] } = past.question ?? {};
   const about = kind === "placement" ? items.slice(0, 1) : kind === "members" ? items.slice(1) : items;
   return `${describe(past)}, ${about.map((item) => item.title).join(" and ")}`;
@@ -116,7 +119,8 @@ export function mount(root, ctx) {
     }
     fill(line,
       h("div", { class: "past-items" }, ...pastItems(past).map(({ item, mark, apart }) => h("div", { class: apart ? "past-item apart" : "past-item" },
-        mark && h("span", { class: "letter small", "aria-hidden": "true" }, mark), apart && h("span", { class: "sr" }, "Apart: "), itemCard(item)))),
+        mark && h("span", { class: "letter small", "aria-hidden": "true" }, mark), apart && h("span", { class: "sr" }, "Apart: "), itemCard(item))),
+        past.kind === "repair" && past.n_items > (past.question?.items.length ?? 0) && h("span", { class: "muted small" }, `and ${past.n_items - (past.question?.items.length ?? 0)} more`)),
       h("div", { class: "past-answer" },
         h("strong", { dir: "auto", class: `past-word ${(typeof past.answer === "string" ? past.answer : past.kind).toLowerCase()}` }, describe(past)),
         h("span", { class: "muted small" }, h("time", { datetime: past.time }, Number.isNaN(when.getTime()) ? past.time : when.toLocaleString()),
@@ -134,7 +138,7 @@ export function mount(root, ctx) {
       /** @type {{events: Past[], more: boolean}} */
       const page = await ctx.api.get("api/history", { before, limit: 50 });
       if (over) return;
-      const shown = page.events.filter((past) => ["answer", "skip", "name", "confirm", "again", "broken"].includes(past.kind));
+      const shown = page.events.filter((past) => ["answer", "skip", "name", "confirm", "again", "broken", "repair"].includes(past.kind));
       for (const past of shown) list.appendChild(entry(past));
       before = page.events.at(-1)?.seq ?? before;
       more.hidden = !page.more;

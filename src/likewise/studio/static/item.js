@@ -26,6 +26,11 @@ export function useProfile(profile) {
   rarity = profile.words.length > 0 ? rarityOf(profile) : null;
 }
 
+/** The columns of the items, with what is usual in each. */
+export function listColumns() {
+  return [...usual.values()];
+}
+
 /**
  * The figures of a question, with the differences between the items marked.
  * @param {Item[]} items

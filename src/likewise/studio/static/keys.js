@@ -5,7 +5,7 @@
  * while a person types or a dialog is open, with Ctrl, Alt or Meta, and when a held key repeats.
  */
 
-/** @typedef {{name: string, label: string, group: "pair" | "triplet" | "placement" | "members" | "label" | "any", keys: string[]}} Action */
+/** @typedef {{name: string, label: string, group: "pair" | "triplet" | "placement" | "members" | "label" | "repair" | "any", keys: string[]}} Action */
 
 /** @type {readonly Action[]} */
 export const ACTIONS = [
@@ -25,6 +25,11 @@ export const ACTIONS = [
   { name: "members.unsure", label: "Unsure", group: "members", keys: ["u"] },
   { name: "label.save", label: "Save the name", group: "label", keys: ["Enter"] },
   { name: "label.unsure", label: "Unsure", group: "label", keys: ["u"] },
+  { name: "repair.select", label: "Select the item in focus; with Shift, a range", group: "repair", keys: ["s"] },
+  { name: "repair.move", label: "The selected items belong to…", group: "repair", keys: ["m"] },
+  { name: "repair.split", label: "Split off as a new group", group: "repair", keys: ["n"] },
+  { name: "repair.shelve", label: "None of these, or off the shelf", group: "repair", keys: ["o"] },
+  { name: "repair.name", label: "Accept the suggested name", group: "repair", keys: ["y"] },
   { name: "skip", label: "Skip", group: "any", keys: ["k"] },
   { name: "undo", label: "Undo my last answer", group: "any", keys: ["z"] },
   { name: "note", label: "Write a note", group: "any", keys: ["t"] },
@@ -150,10 +155,10 @@ export class Keys extends EventTarget {
     if (!this.enabled || event.defaultPrevented || event.repeat || event.isComposing) return;
     if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
     const target = event.target instanceof Element ? event.target : document.body;
-    if (target.closest("input, textarea, select, [contenteditable='true']")) return;
+    if (target.closest("input:not([type='checkbox']), textarea, select, [contenteditable='true']")) return;
     // A focused button keeps the keys that press it; a player keeps the keys that control it.
     const pressing = event.key === " " || event.key === "Enter";
-    if (pressing && target.closest("button, a, summary, audio, [role='button']")) return;
+    if (pressing && target.closest("button, a, summary, audio, input, [role='button']")) return;
     if (target.closest("audio") && event.key.startsWith("Arrow")) return;
     const key = plain(event.key);
     for (const layer of this.#layers) {

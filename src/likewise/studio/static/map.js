@@ -1,14 +1,20 @@
 // The map: all items as points, coloured by group, updated as the groups change.
 
-import { count } from "./dom.js";
+import { colour, count } from "./dom.js";
 import { closeNotice, giveHint, groupName, itemName, latest } from "./hints.js";
+import { listColumns } from "./item.js";
+import { computed } from "./colors.js";
+import { MapColumn } from "./map_columns.js";
 import { MapData, NO_GROUP } from "./map_data.js";
 import { gestures } from "./map_gestures.js";
 import { PointIndex } from "./map_index.js";
+import { enclosed } from "./map_lasso.js";
 import { groupTable, legend } from "./map_legend.js";
 import { buildPage } from "./map_page.js";
 import { Painter } from "./map_painter.js";
 import { ItemCache, showPanel, showTip } from "./map_pin.js";
+import { RepairBar } from "./repair.js";
+import { selection } from "./selection.js";
 import { useStyle } from "./styles.js";
 
 /** @import {Context, Unmount} from "./types.js" */
@@ -23,7 +29,7 @@ const GAP = 7; // minimum distance in pixels of a step by key
  * @returns {Promise<Unmount>}
  */
 export async function mount(root, ctx) {
-  await Promise.all([useStyle("map.css"), useStyle("groups.css")]);
+  await Promise.all([useStyle("map.css"), useStyle("groups.css"), useStyle("repair.css")]);
   const view = new MapView(root, ctx);
   view.start();
   return () => view.stop();
@@ -47,8 +53,27 @@ class MapView {
     this.hovered = -1;
     this.pinned = -1;
     this.stopped = new AbortController();
-    this.page = buildPage(root, ctx.me.project.n_items, {
-      colourBy: (by) => void this.#colourBy(by),
+    /** @type {number[]} rows that the search found */
+    this.matches = [];
+    this.drawing = false;
+    this.text = "";
+    this.columns = listColumns().filter((column) => column.low !== null || column.levels.length > 1);
+    this.page = buildPage(root, ctx.me.project.n_items, this.columns.map((column) => column.name), {
+      colourBy: (by, column) => void this.#colourBy(by, column),
+      names: (shown) => {
+        this.painter.names.element.hidden = !shown;
+        this.painter.over();
+      },
+      lasso: (on) => {
+        this.drawing = on;
+        this.page.overlay.classList.toggle("drawing", on);
+        ctx.announce(on ? "Lasso on: draw around items, or tap them." : "Lasso off.");
+      },
+      search: (text) => {
+        this.text = text.trim();
+        void this.research();
+      },
+      selectFound: () => this.#select(this.matches, true),
       lines: (shown) => void this.#showLines(shown),
       zoom: (factor) => {
         this.camera.zoomBy(factor);
@@ -61,6 +86,10 @@ class MapView {
     });
     this.painter = new Painter(this.page, this.data);
     this.camera = this.painter.camera;
+    this.page.stage.append(this.painter.names.element);
+    this.bar = new RepairBar(ctx, () => this.groups, this.stopped.signal);
+    this.page.bars.append(this.bar.element);
+    this.research = latest(() => this.#search());
     this.refresh = latest(() => this.#picture());
     this.relayout = latest(() => this.#layout());
   }
@@ -76,8 +105,17 @@ class MapView {
       pick: (x, y) => void this.#pin(this.#at(x, y)),
       step: (direction) => this.#step(direction),
       choose: () => void this.#pin(this.hovered, true),
-      cancel: () => this.#unpin(),
+      cancel: () => {
+        if (this.pinned >= 0) this.#unpin();
+        else selection.clear();
+      },
+      draws: () => this.drawing,
+      lasso: (line, done, add) => this.#lasso(line, done, add),
+      select: (x, y) => this.#toggle(this.#at(x, y)),
+      selectStep: () => this.#toggle(this.hovered >= 0 ? this.hovered : this.pinned),
     });
+    selection.addEventListener("change", () => this.#showSelected(), { signal });
+    events.addEventListener("descriptions", () => void this.refresh(), { signal });
     events.addEventListener("picture", () => void this.refresh(), { signal });
     events.addEventListener("found", () => void this.relayout().then(this.refresh), { signal });
     events.addEventListener("layout", () => void this.relayout(), { signal });
@@ -94,6 +132,7 @@ class MapView {
   stop() {
     this.stopped.abort();
     this.painter.stop();
+    document.body.classList.remove("repairing");
     closeNotice();
   }
 
@@ -128,6 +167,7 @@ class MapView {
       this.painter.groups = new Map(this.groups.map((group) => [group.number, group]));
       if (this.painter.alone !== null && !this.painter.groups.has(this.painter.alone)) this.painter.alone = null;
       this.data.even();
+      this.painter.names.set(this.groups);
       const begun = performance.now();
       this.painter.paint();
       performance.measure("map-recolour", { start: begun });
@@ -168,6 +208,8 @@ class MapView {
     legend(this.page.list, this.groups, this.painter.alone, (number) => this.#isolate(number));
     groupTable(this.page.table, this.groups);
     this.page.ramp.hidden = this.painter.by !== "doubt";
+    this.page.column.hidden = this.painter.by !== "column" || this.painter.column === null;
+    this.painter.column?.legend(this.page.column, computed(colour("--surface")));
     if (this.pinned >= 0) void this.#panel();
   }
 
@@ -180,8 +222,73 @@ class MapView {
 
   // ------------------------------------------------------------------ interaction
 
-  /** @param {"group" | "doubt"} by */
-  async #colourBy(by) {
+  /** @param {number} row */
+  #toggle(row) {
+    if (row < 0) return;
+    this.#select([row], !selection.has(row));
+    this.ctx.announce(`${selection.has(row) ? "Selected" : "Not selected"}. ${count(selection.size, "item")} selected.`);
+  }
+
+  /**
+   * @param {number[]} rows
+   * @param {boolean} selected
+   */
+  #select(rows, selected) {
+    selection.set(rows, selected, (row) => this.data.labels[row] === NO_GROUP);
+  }
+
+  #showSelected() {
+    this.painter.selected = selection.rows.filter((row) => row < this.data.n);
+    this.painter.over();
+  }
+
+  /**
+   * @param {{x: number, y: number}[]} line
+   * @param {boolean} done
+   * @param {boolean} add
+   */
+  #lasso(line, done, add) {
+    this.painter.line = done ? [] : line;
+    if (!done || line.length === 0) {
+      this.painter.over();
+      return;
+    }
+    const rows = enclosed(line, this.camera.transform(), this.data.xy, (row) => this.painter.shows(row));
+    if (!add) selection.clear();
+    this.#select(rows, true);
+    this.ctx.announce(`${count(selection.size, "item")} selected.`);
+  }
+
+  async #search() {
+    const { text } = this;
+    try {
+      /** @type {{rows: number[], more: boolean} | null} */
+      const got = text ? await this.ctx.api.get("api/search", { q: text, limit: 1 }) : null;
+      this.matches = (got?.rows ?? []).filter((row) => row < this.data.n);
+      this.painter.found = got ? new Uint8Array(this.data.n) : null;
+      for (const row of this.matches) /** @type {Uint8Array} */ (this.painter.found)[row] = 1;
+      this.page.found.textContent = got ? `${count(this.matches.length, "item")}${got.more ? " or more" : ""} found` : "";
+      this.page.selectFound.hidden = this.matches.length === 0;
+      this.painter.paint();
+    } catch (error) {
+      this.page.found.textContent = String(error);
+    }
+  }
+
+  /**
+   * @param {"group" | "doubt" | "column"} by
+   * @param {string} [name] of the column
+   */
+  async #colourBy(by, name) {
+    const column = this.columns.find((one) => one.name === name);
+    if (by === "column" && column) {
+      try {
+        this.painter.column = await MapColumn.load(this.ctx, column);
+      } catch (error) {
+        this.#trouble(error);
+        return;
+      }
+    }
     this.painter.by = by;
     if (by === "doubt") {
       try {
@@ -223,8 +330,8 @@ class MapView {
   #at(x, y) {
     if (this.data.n === 0) return -1;
     const { ax, ay, bx, by } = this.camera.transform();
-    const { alone } = this.painter;
-    const wanted = alone === null ? null : (/** @type {number} */ row) => this.data.labels[row] === alone;
+    const { alone, found } = this.painter;
+    const wanted = alone === null && found === null ? null : (/** @type {number} */ row) => this.painter.shows(row);
     return this.index.nearest((x - bx) / ax, (y - by) / ay, ax, ay, REACH, wanted);
   }
 

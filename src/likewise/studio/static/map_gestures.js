@@ -11,6 +11,10 @@
  * @property {(direction: "left" | "right" | "up" | "down") => void} step
  * @property {() => void} choose the item that was stepped to
  * @property {() => void} cancel
+ * @property {() => boolean} draws whether a drag draws a line around items instead of moving the map
+ * @property {(line: {x: number, y: number}[], done: boolean, add: boolean) => void} lasso a line is being drawn, or is done
+ * @property {(x: number, y: number) => void} select
+ * @property {() => void} selectStep the item that was stepped to
  */
 
 const CLICK = 5; // pixels by which the pointer may move during a click
@@ -27,6 +31,8 @@ export function gestures(element, camera, to) {
   /** @type {Map<number, {x: number, y: number}>} pressed pointers */
   const down = new Map();
   let travelled = 0;
+  /** @type {{x: number, y: number}[]} */
+  let line = [];
 
   /** @param {MouseEvent} event */
   const place = (event) => {
@@ -47,6 +53,7 @@ export function gestures(element, camera, to) {
     element.setPointerCapture(event.pointerId);
     down.set(event.pointerId, place(event));
     if (down.size === 1) travelled = 0;
+    line = down.size === 1 && to.draws() ? [place(event)] : []; // two fingers move the map
   });
 
   element.addEventListener("pointermove", (event) => {
@@ -60,6 +67,11 @@ export function gestures(element, camera, to) {
     const after = grip();
     travelled += Math.hypot(after.x - before.x, after.y - before.y) + Math.abs(after.spread - before.spread);
     if (travelled <= CLICK) return;
+    if (line.length > 0) {
+      line.push(at);
+      to.lasso(line, false, false);
+      return;
+    }
     element.classList.add("dragged");
     to.leave();
     camera.pan(after.x - before.x, after.y - before.y);
@@ -71,9 +83,16 @@ export function gestures(element, camera, to) {
   const up = (event) => {
     if (!down.delete(event.pointerId)) return;
     element.classList.remove("dragged");
+    const drawn = line;
+    line = [];
+    if (drawn.length > 2) {
+      to.lasso(event.type === "pointerup" ? drawn : [], true, event.shiftKey);
+      return;
+    }
     if (down.size === 0 && travelled <= CLICK && event.type === "pointerup") {
       const at = place(event);
-      to.pick(at.x, at.y);
+      if (drawn.length > 0) to.select(at.x, at.y);
+      else to.pick(at.x, at.y);
     }
   };
   element.addEventListener("pointerup", up);
@@ -117,6 +136,9 @@ export function gestures(element, camera, to) {
     else if (key === "0") camera.reset();
     else if (key === "Enter" || key === " ") {
       to.choose();
+      return true;
+    } else if (key.toLowerCase() === "s") {
+      to.selectStep();
       return true;
     } else if (key === "Escape") {
       to.cancel();

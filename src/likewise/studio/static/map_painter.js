@@ -4,11 +4,14 @@ import { computed, doubtColors, mix, NONE, rgb } from "./colors.js";
 import { colour } from "./dom.js";
 import { Camera } from "./map_camera.js";
 import { shownColor } from "./map_legend.js";
+import { drawSelection } from "./map_lasso.js";
+import { MapNames } from "./map_names.js";
 import { drawOverlay } from "./map_overlay.js";
 import { mixedOrder, orderBy, pixel, Raster } from "./map_raster.js";
 
 /** @import {Rgb} from "./colors.js" */
 /** @import {Group} from "./hints.js" */
+/** @import {MapColumn} from "./map_columns.js" */
 /** @import {MapData} from "./map_data.js" */
 /** @import {Page} from "./map_page.js" */
 
@@ -26,8 +29,17 @@ export class Painter {
     this.data = data;
     this.raster = new Raster(page.points);
     this.camera = new Camera(); // in CSS pixels
-    /** @type {"group" | "doubt"} */
+    /** @type {"group" | "doubt" | "column"} */
     this.by = "group";
+    /** @type {MapColumn | null} */
+    this.column = null;
+    /** @type {Uint8Array | null} 1 for the rows that a search found; the others are faint */
+    this.found = null;
+    /** @type {number[]} */
+    this.selected = [];
+    /** @type {{x: number, y: number}[]} the line that is being drawn around items */
+    this.line = [];
+    this.names = new MapNames();
     /** @type {number | null} the only group shown */
     this.alone = null;
     this.lines = true;
@@ -124,24 +136,48 @@ export class Painter {
     const faint = mix(background, rgb(NONE), 0.22);
     const { data, alone } = this;
     if (data.labels.length < data.n || data.doubt.length < data.n) return;
-    if (this.by === "group") {
+    const byColumn = this.by === "column" && this.column !== null && this.column.values.length >= data.n ? this.column : null;
+    if (this.by === "group" && this.found === null) {
       this.raster.paint(data.labels, this.#palette(background, faint), background, alone);
     } else {
-      const colors = [...doubtColors(background), faint];
-      this.#ramp(colors);
-      if (alone === null) this.raster.paint(data.doubt, colors, background);
-      else {
-        const values = data.doubt.length === data.n ? Uint16Array.from(data.doubt) : new Uint16Array(data.n);
-        for (let i = 0; i < values.length; i++) if (data.labels[i] !== alone) values[i] = 256;
-        this.raster.paint(values, colors, background);
-      }
+      const colors = byColumn ? byColumn.colors(background) : this.by === "doubt" ? doubtColors(background) : this.#palette(background, faint);
+      if (this.by === "doubt") this.#ramp(colors);
+      this.#paintShown(byColumn ? byColumn.values : this.by === "doubt" ? data.doubt : data.labels, colors, background, faint);
     }
     this.over();
+  }
+
+  /**
+   * Paint values with faint points where an item is hidden.
+   * @param {Uint8Array | Uint16Array} given
+   * @param {Rgb[]} colors
+   * @param {Rgb} background
+   * @param {Rgb} faint
+   */
+  #paintShown(given, colors, background, faint) {
+    if (this.alone === null && this.found === null) {
+      this.raster.paint(given, colors, background);
+      return;
+    }
+    const last = colors.length - 1;
+    const values = Uint16Array.from(given.subarray(0, this.data.n), (value) => Math.min(value, last));
+    for (let i = 0; i < values.length; i++) if (!this.shows(i)) values[i] = last + 1;
+    this.raster.paint(values, [...colors, faint], background);
+  }
+
+  /**
+   * Whether an item is not faint.
+   * @param {number} row
+   */
+  shows(row) {
+    return (this.alone === null || this.data.labels[row] === this.alone) && (this.found === null || this.found[row] === 1);
   }
 
   /** Lines and rings, above the points. */
   over() {
     drawOverlay(this.page.overlay, this.ratio, this.camera.transform(), this.xy, this.lines ? this.data.links : [], this.rings);
+    drawSelection(this.page.overlay, this.ratio, this.camera.transform(), this.xy, this.selected, this.line);
+    this.names.place(this.camera.transform(), this.xy, (row) => this.alone === null || this.data.labels[row] === this.alone);
   }
 
   /**

@@ -118,7 +118,8 @@ export function openHelp(ctx) {
       (study || ask !== "triplets") && list(ask === "groups" ? "Two groups" : "Two items", "pair"),
       (study || ask === "triplets" || ask === "both") && list("Three items", "triplet"),
       !study && (ask === "groups" || ask === "default") && [list("Which group?", "placement"), list("Members of a group", "members")],
-      list("All questions", "any")),
+      list("All questions", "any"),
+      !study && list("Groups and map", "repair")),
     h("p", { class: "muted small" }, "The badge at the top shows whether everything is saved. You can go on without a connection: "
       + "answers are stored on this machine and sent later. You can change the keys under Settings."),
   ], { class: "wide" });

@@ -113,6 +113,8 @@
  * @property {string | null} source
  * @property {string | null} name  the new name of a group
  * @property {string | null} note  of the person who answered
+ * @property {string | null} sentence  what a repair states
+ * @property {number} n_items  of a repair; some of them are shown
  * @property {boolean} undone
  * @property {boolean} can_undo
  */
