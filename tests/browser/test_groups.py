@@ -109,16 +109,16 @@ def test_a_key_on_an_item_becomes_a_hint(studio, visit, key, answer, words):
 def test_two_groups_are_merged_after_confirmation(studio, visit):
     visitor = visit(studio)
     page = open_groups(visitor)
-    boxes = page.get_by_role("checkbox")
+    boxes = page.get_by_role("checkbox", name="Merge with other groups")
     boxes.nth(0).check()
-    expect(page.locator(".merge-bar")).to_contain_text("Choose the group")
+    expect(page.locator(".merge-bar").first).to_contain_text("Choose the groups")
     boxes.nth(2).check()
     page.get_by_role("button", name="Merge these two").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.locator(".item-card")).to_have_count(12)
     dialog.get_by_role("button", name="Yes, one group").click()
-    expect(notice(page)).to_contain_text("belong together")
-    assert last_event(visitor).body["answer"] == "SAME"
+    expect(notice(page)).to_contain_text("Group 1 and group 3 are one group")
+    assert last_event(visitor, "repair").body["act"] == "merge"
     notice(page).get_by_role("button", name="Undo").click()
     last_event(visitor, "undo")
 

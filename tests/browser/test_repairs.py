@@ -84,7 +84,7 @@ def test_a_refit_says_which_items_moved(studio, visit):
     page.get_by_role("button", name="None of these").click()
     last_repair(visitor)
     moves = page.locator(".moves")
-    expect(moves).to_contain_text("moved to another group after 1 repair")
+    expect(moves).to_contain_text("moved after 1 repair")
     moves.get_by_role("button").click()
     expect(page.get_by_role("dialog").locator("li").first).to_contain_text("no group")
     page.keyboard.press("Escape")

@@ -94,34 +94,35 @@ def resolve_repairs(repairs: Sequence[tuple[int, Mapping[str, Any]]]) -> list[li
     return found[::-1]
 
 
-def describe_repair(body: Mapping[str, Any], items: Sequence[str], group: str = "") -> str:
+def describe_repair(act: RepairAct, items: Sequence[str], group: str = "") -> str:
     """Return a repair as a sentence.
 
     Parameters
     ----------
-    body : mapping
-        Its body; only `act` is used, and `target` if there is no group.
+    act : str
+        What it does.
     items : sequence of str
         The names of its items, or of the groups that it merges.
     group : str, default=""
-        The name of the group that the items belong to.
+        The name of the group that the items are moved to.
 
     Examples
     --------
-    >>> describe_repair({"act": "move", "target": "x"}, ["a", "b"], "“owls”")
+    >>> describe_repair("move", ["a", "b"], "“owls”")
     '2 items belong to “owls”.'
-    >>> describe_repair({"act": "merge"}, ["“owls”", "group 2", "group 5"])
+    >>> describe_repair("merge", ["“owls”", "group 2", "group 5"])
     '“owls”, group 2 and group 5 are one group.'
     """
     is_one = len(items) == 1
     some = items[0] if is_one else f"{len(items):,} items"
-    if body["act"] == "merge":
-        return f"{', '.join(items[:-1])} and {items[-1]} are one group."
-    if body["act"] == "move":
-        return f"{some} belong{'s' * is_one} to {group or 'the group of ' + str(body['target'])}."
-    if body["act"] == "split":
+    if act == "merge":
+        sentence = f"{', '.join(items[:-1])} and {items[-1]} are one group."
+        return sentence[:1].upper() + sentence[1:]
+    if act == "move":
+        return f"{some} belong{'s' * is_one} to {group}."
+    if act == "split":
         return f"{some} {'is' if is_one else 'are'} a new group."
-    if body["act"] == "shelve":
+    if act == "shelve":
         return f"{some} belong{'s' * is_one} to none of the groups."
     return f"{some} can be in a group again."
 

@@ -143,12 +143,11 @@ class _ImportedAnswers:
         items = list(one.items)
         body: dict[str, Any] = {"kind": one.kind, "items": items, "answer": one.answer, "source": "import"}
         if isinstance(one.answer, dict) and one.kind == "repair":
-            body = {
-                **one.answer,
-                "items": items,
-                "source": "import",
-                "why": describe_repair(one.answer, items),
-            }
+            # Ids may reveal a class, so the sentence has none.
+            names = ["a group", *["another"] * (len(items) - 1)] if one.answer["act"] == "merge" else items
+            names = ["1 item"] if len(items) == 1 else names
+            why = describe_repair(one.answer["act"], names, "the same group as another item")
+            body = {**one.answer, "items": items, "source": "import", "why": why}
         person, moment = self.people[(one.annotator or self.default_annotator).casefold()], None
         if one.time is not None:
             body["said_at"] = moment = _normalise_time(one.time)

@@ -66,6 +66,9 @@ def test_nothing_an_annotator_can_read_reveals_the_class(birds):
         "progress",
         "items?rows=0,1,13",
         "me",
+        "search?q=png",
+        "shelf",
+        "moves",
     ):
         seen.append(birds.get(f"/api/{path}").text)
     if not birds.is_study:
@@ -73,6 +76,14 @@ def test_nothing_an_annotator_can_read_reveals_the_class(birds):
     for text in seen:
         assert "owl/" not in text
         assert "wren/" not in text
+
+
+def test_a_search_for_the_class_finds_nothing_that_is_hidden(birds):
+    if not birds.is_study:
+        assert (
+            len(birds.get("/api/search?q=owl1").json()["rows"]) == 3
+        )  # owl1, owl10 and owl11, by their titles
+        assert birds.get("/api/search?q=owl/").json()["rows"] == []
 
 
 def test_participants_of_a_study_cannot_see_groups_but_annotators_can(birds):
@@ -86,8 +97,13 @@ def test_participants_of_a_study_cannot_see_groups_but_annotators_can(birds):
         "map/labels",
         "map/doubt",
         "map/links",
+        "search?q=png",
+        "shelf",
+        "moves",
     ):
         assert birds.get(f"/api/{path}").status_code == wanted, path
+    repair = {"key": "repair-key-1", "act": "shelve", "rows": [0, 1]}
+    assert birds.post("/api/repairs", json=repair).status_code == wanted
     named = birds.post("/api/groups/0/name", json={"key": "name-key-1", "name": "owls"})
     assert named.status_code == wanted
     assert birds.get("/api/reference").status_code == 200

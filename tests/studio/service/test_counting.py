@@ -99,7 +99,7 @@ def test_a_repeated_statement_about_groups_counts_once_after_the_groups_changed(
         "not_here": lambda key: desk.groups.remove_item(ann, group["number"], key=key, row=row),
         "belongs": lambda key: desk.groups.add_item(ann, 1, key=key, row=row),
         "name": lambda key: desk.groups.name_group(ann, group["number"], key=key, name="owls"),
-        "merge": lambda key: desk.groups.merge(ann, key=key, a=0, b=1),
+        "merge": lambda key: desk.studio.repairs.repair(ann, key=key, act="merge", rows=[], groups=[0, 1]),
     }
     for name, call in calls.items():
         key = new_key()
@@ -108,7 +108,7 @@ def test_a_repeated_statement_about_groups_counts_once_after_the_groups_changed(
     for name, (key, first) in sent.items():
         again = calls[name](key)
         assert (again["seq"], again["new"]) == (first["seq"], False)
-    assert len(desk.events("answer", "name")) == 4
+    assert len(desk.events("answer", "name", "repair")) == 4
 
 
 def test_a_late_repeated_undo_does_not_affect_the_new_answer(open_studio):

@@ -121,19 +121,6 @@ def test_belongs_joins_the_item_with_the_representative_of_the_group(desk, ann):
     assert group_of(desk, "b3") == group_of(desk, middle)
 
 
-def test_merging_joins_the_representatives(desk, ann):
-    one, other = desk.groups.show_all()["groups"]
-    key = new_key()
-    desk.groups.merge(ann, key=key, a=one["number"], b=other["number"])
-    again = desk.groups.merge(ann, key=key, a=one["number"], b=other["number"])
-    assert again["new"] is False
-    (event,) = desk.events("answer")
-    assert event.body["items"] == [one["typical"][0]["id"], other["typical"][0]["id"]]
-    assert event.body["answer"] == "SAME"
-    with pytest.raises(BadRequestError, match="the same group"):
-        desk.groups.merge(ann, key=new_key(), a=1, b=1)
-
-
 @pytest.mark.parametrize("number", [2, 65_535])
 def test_unknown_groups_and_items_are_refused(desk, ann, number):
     with pytest.raises(NotFoundError, match=f"no group {number}"):

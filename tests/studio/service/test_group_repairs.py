@@ -67,7 +67,7 @@ def test_a_split_adds_a_group_and_an_undo_removes_it(desk, ann):
 def test_several_groups_become_one(open_studio):
     desk = open_studio(n_clusters=4)
     numbers = [group.number for group in desk.hub.picture.groups][:3]
-    names = ", ".join(f"group {number + 1}" for number in numbers[:2])
+    names = f"Group {numbers[0] + 1}, group {numbers[1] + 1}"
     stated = repair(desk, desk.owner, "merge", groups=numbers)
     assert stated["message"] == f"{names} and group {numbers[2] + 1} are one group."
     assert len(desk.hub.picture.groups) == 2

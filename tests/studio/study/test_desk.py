@@ -160,13 +160,14 @@ def test_skips_undos_and_statements_are_refused(desk, ann):
         lambda: desk.undo(ann),
         lambda: desk.undo(desk.owner),
         lambda: desk.groups.remove_item(ann, 0, key=new_key(), row=0),
-        lambda: desk.groups.merge(ann, key=new_key(), a=0, b=1),
+        lambda: desk.studio.repairs.repair(ann, key=new_key(), act="shelve", rows=[0]),
+        lambda: desk.studio.repairs.repair(desk.owner, key=new_key(), act="split", rows=[0, 1]),
         lambda: desk.asking.keep(desk.owner, key=new_key(), of=1),
         lambda: desk.asking.ask_again(desk.owner, key=new_key(), of=1),
     ):
         with pytest.raises(NotAllowedError):
             act()
-    assert not desk.events("answer", "skip", "undo")
+    assert not desk.events("answer", "skip", "undo", "repair")
 
 
 @pytest.mark.parametrize("word", ["UNSURE", "same", "XYZ"])

@@ -99,7 +99,7 @@ def test_a_complete_run(start, database):
 
     # A contradiction, which is resolved.
     wait_until_settled(owner)
-    merged = owner.change("groups/merge", a=0, b=1)
+    merged = owner.change("repairs", act="merge", groups=[0, 1])
     wait_until(lambda: owner.get("conflicts")["conflicts"], "a contradiction")
     (conflict, *_) = owner.get("conflicts")["conflicts"]
     assert merged["seq"] in {event["seq"] for event in conflict["answers"]}

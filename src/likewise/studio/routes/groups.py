@@ -49,14 +49,6 @@ class MarkBody(Body):
     of: Seq
 
 
-class MergeBody(Body):
-    """Two groups to merge."""
-
-    key: Key
-    a: Row
-    b: Row
-
-
 @routes.get("/api/groups")
 def groups(studio: TheStudio, person: Looker) -> views.GroupsView:
     """Return the groups with their most typical and most doubtful members."""
@@ -74,12 +66,6 @@ def members(
 ) -> views.MembersView:
     """Return members of a group, page by page."""
     return studio.groups.show_members(number, offset, limit, order)
-
-
-@routes.post("/api/groups/merge")
-def merge(body: MergeBody, studio: TheStudio, person: Looker) -> views.StatedView:
-    """State that two groups are one."""
-    return studio.groups.merge(person, **dict(body))
 
 
 @routes.post("/api/groups/{number}/name")

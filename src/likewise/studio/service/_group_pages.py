@@ -214,21 +214,6 @@ class GroupPages:
             why=f"{item.title} and {middle.title} {statement}.",
         )
 
-    def merge(self, person: Person, *, key: str, a: int, b: int) -> views.StatedView:
-        """State that two groups are one: a representative item of each belong together."""
-        if a == b:
-            raise BadRequestError("Both are the same group.", "Choose two different groups.")
-        if before := self._find_earlier(person, key, source="groups", answer="SAME"):
-            return {"seq": before.seq, "new": False, "message": str(before.body["why"])}
-        one, other = (self._find_middle(self._get_group(number)) for number in (a, b))
-        return self._asking.store_pair(
-            person,
-            key=key,
-            items=(one.id, other.id),
-            answer="SAME",
-            why=f"{one.title} and {other.title} belong together.",
-        )
-
     def _find_middle(self, group: Group, but: int | None = None) -> Item:
         """Return the item that represents a group; a statement about it applies to all joined to it."""
         picture = self._get_picture()

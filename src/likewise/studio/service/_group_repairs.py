@@ -16,7 +16,7 @@ from likewise.exceptions import BadRequestError, NotFoundError
 from likewise.studio._repairs import MOST_REPAIRED, RepairAct, describe_repair
 from likewise.studio._stored_events import is_informative
 from likewise.studio.items import ItemFile
-from likewise.studio.records import NewEvent, Person, Picture, StoredEvent
+from likewise.studio.records import Person, Picture, StoredEvent
 from likewise.studio.service import _views as views
 from likewise.studio.service._group_pages import find_references, get_color
 from likewise.studio.service._hub import Hub
@@ -90,8 +90,7 @@ class GroupRepairs:
         self._check(act, rows, groups)
         body = self._merge(groups) if act == "merge" else self._repair_items(act, rows, groups)
         body["source"] = "groups"
-        event, new = self._hub.add_event(NewEvent(key, "repair", person.id, body))
-        return {"seq": event.seq, "new": new, "message": str(event.body["why"])}
+        return self._asking.store_repair(person, key, body)
 
     def _check(self, act: RepairAct, rows: Sequence[int], groups: Sequence[int]) -> None:
         """Raise an error if these are not the items and groups of such a repair."""
@@ -121,7 +120,7 @@ class GroupRepairs:
         items = {row: item.id for row, item in zip(rows, self._items.get_items(rows), strict=True)}
         titles = [view["title"] for view in self._asking.make_item_views(rows[:1])] * len(rows)
         body: dict[str, Any] = {"act": act, "items": list(items.values())}
-        body["why"] = describe_repair(body, titles, *map(self._get_name, groups))
+        body["why"] = describe_repair(act, titles, *map(self._get_name, groups))
         if act in ("shelve", "unshelve"):
             return body
         picture = self._get_picture()
@@ -153,7 +152,7 @@ class GroupRepairs:
         references = find_references(self._get_picture(), self._hub.log, self._items)
         ids = self._get_ids([references[number] for number in groups])
         body = {"act": "merge", "items": ids, "target": ids[0]}
-        return {**body, "why": describe_repair(body, names)}
+        return {**body, "why": describe_repair("merge", names)}
 
     def _get_ids(self, rows: Sequence[int]) -> list[str]:
         return [item.id for item in self._items.get_items(rows)]

@@ -309,6 +309,11 @@ class QuestionsAndAnswers:
         event, new = self._hub.add_event(NewEvent(key, "answer", person.id, body))
         return {"seq": event.seq, "new": new, "message": why}
 
+    def store_repair(self, person: Person, key: str, body: Mapping[str, Any]) -> views.StatedView:
+        """Store a repair of the groups; see :mod:`likewise.studio._repairs`."""
+        event, new = self._hub.add_event(NewEvent(key, "repair", person.id, body))
+        return {"seq": event.seq, "new": new, "message": str(event.body["why"])}
+
     # ------------------------------------------------------------------ undo
 
     def undo(self, person: Person, *, key: str, of: int | None) -> views.UndoneView:

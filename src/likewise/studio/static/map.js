@@ -168,6 +168,7 @@ class MapView {
       if (this.painter.alone !== null && !this.painter.groups.has(this.painter.alone)) this.painter.alone = null;
       this.data.even();
       this.painter.names.set(this.groups);
+      this.painter.selected = this.#listSelected();
       const begun = performance.now();
       this.painter.paint();
       performance.measure("map-recolour", { start: begun });
@@ -238,8 +239,12 @@ class MapView {
   }
 
   #showSelected() {
-    this.painter.selected = selection.rows.filter((row) => row < this.data.n);
+    this.painter.selected = this.#listSelected();
     this.painter.over();
+  }
+
+  #listSelected() {
+    return selection.rows.filter((row) => row < this.data.n);
   }
 
   /**

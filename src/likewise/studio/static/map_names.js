@@ -8,6 +8,7 @@ import { groupName } from "./hints.js";
 
 const MOST = 60; // labels
 const GAP = 4; // pixels between two labels
+const OFFSET = 9; // pixels above the item
 
 /** The labels. Screen readers use the list beside the map instead. */
 export class MapNames {
@@ -41,7 +42,7 @@ export class MapNames {
     const taken = [];
     for (const { label, row, width, height } of this.labels) {
       const x = (xy[2 * row] ?? 0) * transform.ax + transform.bx - width / 2;
-      const y = (xy[2 * row + 1] ?? 0) * transform.ay + transform.by - height / 2;
+      const y = (xy[2 * row + 1] ?? 0) * transform.ay + transform.by - height - OFFSET;
       const inside = x + width > 0 && x < right && y + height > 0 && y < bottom;
       const free = inside && shown(row) && 2 * row < xy.length
         && taken.every((one) => x > one.x + one.width + GAP || one.x > x + width + GAP || y > one.y + one.height + GAP || one.y > y + height + GAP);

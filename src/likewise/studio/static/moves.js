@@ -57,7 +57,7 @@ export class MovesLine {
 /** @param {Moves} moves */
 function sentence({ n, n_answers: answers, n_repairs: repairs }) {
   const causes = [answers && count(answers, "answer"), repairs && count(repairs, "repair")].filter(Boolean);
-  return `${count(n, "item")} moved to another group${causes.length ? ` after ${causes.join(" and ")}` : ""}.`;
+  return `${count(n, "item")} moved${causes.length ? ` after ${causes.join(" and ")}` : ""}.`;
 }
 
 /** @param {Move} move */

@@ -125,6 +125,10 @@ class StudyDesk(QuestionsAndAnswers):
         """Refuse an answer to a question that was not asked."""
         raise NotAllowedError("In a study you can only answer its questions.")
 
+    def store_repair(self, *details: Any) -> NoReturn:
+        """Refuse."""
+        raise NotAllowedError("In a study you can only answer its questions.")
+
     def undo(self, person: Person, **event: Any) -> NoReturn:
         """Refuse to undo an answer."""
         raise NotAllowedError("Answers of a study cannot be undone.")
