@@ -68,7 +68,8 @@ def make_link_token(store: Store, person: int, now: float) -> str:
 
 def _make_locked_out_error() -> LockedOutError:
     return LockedOutError(
-        "The owner of this project has ended your access.", "Your answers are kept. Ask the owner if that is a mistake."
+        "The owner of this project has ended your access.",
+        "Your answers are kept. Ask the owner if that is a mistake.",
     )
 
 
@@ -219,9 +220,7 @@ class Accounts:
 
         def work(tx: Transaction) -> None:
             tx.set_active(person, active)
-            if active:
-                tx.drop_sessions(person)  # until now they told the person that they are locked out
-            else:
+            if not active:
                 tx.release(person)
 
         self._store.write(work)
