@@ -45,30 +45,132 @@ class Species:
 
 
 SPECIES = (
-    Species("robin", (126, 104, 78), (226, 98, 48), (126, 104, 78), 0.9, 0.7, legs=0.32, bill=0.18, bill_thick=0.07,
-            bill_colour=(60, 56, 52), mask=(226, 98, 48)),
-    Species("heron", (142, 154, 166), (206, 212, 216), (196, 206, 216), 1.05, 0.46, neck=0.85, legs=0.85, tail=0.25,
-            bill=0.55, bill_thick=0.09, crest=0.3),
-    Species("duck", (120, 92, 66), (206, 196, 180), (34, 120, 84), 1.2, 0.52, neck=0.18, legs=0.12, tail=0.25, tail_up=0.2,
-            bill=0.34, bill_thick=0.13, bill_colour=(236, 190, 52)),
-    Species("crow", (46, 48, 58), (46, 48, 58), (40, 42, 52), 1.1, 0.54, legs=0.34, tail=0.5, bill=0.36, bill_thick=0.15,
-            bill_colour=(36, 36, 42)),
-    Species("owl", (150, 116, 78), (222, 200, 164), (150, 116, 78), 0.78, 0.98, legs=0.1, tail=0.15, bill=0.12, bill_thick=0.1,
-            bill_colour=(232, 188, 64), mask=(244, 232, 208)),
-    Species("flamingo", (240, 132, 148), (246, 160, 172), (244, 146, 160), 0.82, 0.5, neck=1.0, legs=1.0, tail=0.18,
-            bill=0.28, bill_thick=0.15, bill_colour=(52, 48, 52)),
-    Species("wren", (156, 106, 62), (204, 168, 122), (156, 106, 62), 0.76, 0.72, legs=0.28, tail=0.42, tail_up=1.25, bill=0.22,
-            bill_thick=0.06, bill_colour=(96, 76, 56)),
-    Species("kingfisher", (30, 128, 190), (238, 146, 58), (30, 116, 178), 0.86, 0.64, legs=0.14, tail=0.16, bill=0.6,
-            bill_thick=0.1, bill_colour=(48, 50, 56), crest=0.12),
+    Species(
+        "robin",
+        (126, 104, 78),
+        (226, 98, 48),
+        (126, 104, 78),
+        0.9,
+        0.7,
+        legs=0.32,
+        bill=0.18,
+        bill_thick=0.07,
+        bill_colour=(60, 56, 52),
+        mask=(226, 98, 48),
+    ),
+    Species(
+        "heron",
+        (142, 154, 166),
+        (206, 212, 216),
+        (196, 206, 216),
+        1.05,
+        0.46,
+        neck=0.85,
+        legs=0.85,
+        tail=0.25,
+        bill=0.55,
+        bill_thick=0.09,
+        crest=0.3,
+    ),
+    Species(
+        "duck",
+        (120, 92, 66),
+        (206, 196, 180),
+        (34, 120, 84),
+        1.2,
+        0.52,
+        neck=0.18,
+        legs=0.12,
+        tail=0.25,
+        tail_up=0.2,
+        bill=0.34,
+        bill_thick=0.13,
+        bill_colour=(236, 190, 52),
+    ),
+    Species(
+        "crow",
+        (46, 48, 58),
+        (46, 48, 58),
+        (40, 42, 52),
+        1.1,
+        0.54,
+        legs=0.34,
+        tail=0.5,
+        bill=0.36,
+        bill_thick=0.15,
+        bill_colour=(36, 36, 42),
+    ),
+    Species(
+        "owl",
+        (150, 116, 78),
+        (222, 200, 164),
+        (150, 116, 78),
+        0.78,
+        0.98,
+        legs=0.1,
+        tail=0.15,
+        bill=0.12,
+        bill_thick=0.1,
+        bill_colour=(232, 188, 64),
+        mask=(244, 232, 208),
+    ),
+    Species(
+        "flamingo",
+        (240, 132, 148),
+        (246, 160, 172),
+        (244, 146, 160),
+        0.82,
+        0.5,
+        neck=1.0,
+        legs=1.0,
+        tail=0.18,
+        bill=0.28,
+        bill_thick=0.15,
+        bill_colour=(52, 48, 52),
+    ),
+    Species(
+        "wren",
+        (156, 106, 62),
+        (204, 168, 122),
+        (156, 106, 62),
+        0.76,
+        0.72,
+        legs=0.28,
+        tail=0.42,
+        tail_up=1.25,
+        bill=0.22,
+        bill_thick=0.06,
+        bill_colour=(96, 76, 56),
+    ),
+    Species(
+        "kingfisher",
+        (30, 128, 190),
+        (238, 146, 58),
+        (30, 116, 178),
+        0.86,
+        0.64,
+        legs=0.14,
+        tail=0.16,
+        bill=0.6,
+        bill_thick=0.1,
+        bill_colour=(48, 50, 56),
+        crest=0.12,
+    ),
 )
-_PAPERS: tuple[Colour, ...] = ((250, 246, 236), (232, 240, 246), (236, 244, 230), (246, 236, 240), (240, 240, 240))
+_PAPERS: tuple[Colour, ...] = (
+    (250, 246, 236),
+    (232, 240, 246),
+    (236, 244, 230),
+    (246, 236, 240),
+    (240, 240, 240),
+)
 WORDING = Wording(
     criterion="The same kind of bird, whatever its size, its direction and the background.",
     questions={"pair": "Are these the same kind of bird?"},
-    guideline="# What to look at\n\n- the shape of the **bill**, the **legs** and the **tail**\n- the colours of the *back* and the "
-    "*belly*\n\n# What does not matter\n\nThe size, the direction that the bird looks in, the background, and how dark the "
-    "drawing is.\n\nIf you cannot tell, answer **Unsure**.",
+    guideline="# What to look at\n\n- the shape of the **bill**, the **legs** and the **tail**\n"
+    "- the colours of the *back* and the *belly*\n\n# What does not matter\n\n"
+    "The size, the direction that the bird looks in, the background, and how dark the drawing is.\n\n"
+    "If you cannot tell, answer **Unsure**.",
 )
 
 
@@ -123,21 +225,32 @@ def _draw(species: Species, rng: np.random.Generator) -> Any:
     _draw_legs(pen, species, x, y + high * 0.8, ground, unit, shade)
     _draw_tail(pen, species, x - wide * 0.8, y, unit, tilt, shade(species.back, 0.82))
     pen.ellipse((x - wide, y - high, x + wide, y + high), fill=shade(species.back))
-    pen.chord((x - wide * 0.92, y - high * 0.72, x + wide * 0.97, y + high * 0.98), 8, 172, fill=shade(species.belly))
+    pen.chord(
+        (x - wide * 0.92, y - high * 0.72, x + wide * 0.97, y + high * 0.98),
+        8,
+        172,
+        fill=shade(species.belly),
+    )
     radius = unit * (0.24 if species.name != "owl" else 0.37)
     hx = x + wide * (0.78 if species.name != "owl" else 0.12)
     hy = y - high * 0.72 - unit * species.neck * 0.75
     _draw_neck(pen, species, (x + wide * 0.62, y - high * 0.2), (hx, hy), unit, shade(species.head))
     _draw_head(pen, species, hx, hy, radius, unit, shade)
-    wing = [(x + wide * 0.35, y - high * 0.45), (x - wide * 0.15, y - high * 0.62), (x - wide * 0.98, y + high * 0.12),
-            (x - wide * 0.1, y + high * 0.42)]
+    wing = [
+        (x + wide * 0.35, y - high * 0.45),
+        (x - wide * 0.15, y - high * 0.62),
+        (x - wide * 0.98, y + high * 0.12),
+        (x - wide * 0.1, y + high * 0.42),
+    ]
     pen.polygon(_smooth(wing), fill=shade(species.back, 0.86))
     if rng.random() < 0.5:
         image = image.transpose(image_module.Transpose.FLIP_LEFT_RIGHT)
     return image.resize((_SIDE, _SIDE), image_module.Resampling.LANCZOS)
 
 
-def _draw_scene(pen: Any, side: int, ground: float, paper: np.ndarray[Any, Any], rng: np.random.Generator) -> None:
+def _draw_scene(
+    pen: Any, side: int, ground: float, paper: np.ndarray[Any, Any], rng: np.random.Generator
+) -> None:
     """Draw the ground and some grass or stones, which say nothing about the kind."""
     below = tuple((paper * 0.93).astype(int).tolist())
     pen.rectangle((0, ground, side, side), fill=below)
@@ -145,33 +258,55 @@ def _draw_scene(pen: Any, side: int, ground: float, paper: np.ndarray[Any, Any],
     for at in rng.uniform(0, side, int(rng.integers(3, 9))).tolist():
         size = side * float(rng.uniform(0.02, 0.06))
         if rng.random() < 0.5:
-            pen.polygon([(at, ground - size), (at + size * 0.22, ground + 2), (at - size * 0.22, ground + 2)], fill=darker)
+            pen.polygon(
+                [(at, ground - size), (at + size * 0.22, ground + 2), (at - size * 0.22, ground + 2)],
+                fill=darker,
+            )
         else:
             pen.ellipse((at - size, ground - size * 0.25, at + size, ground + size * 0.4), fill=darker)
 
 
-def _draw_legs(pen: Any, species: Species, x: float, top: float, ground: float, unit: float, shade: Any) -> None:
+def _draw_legs(
+    pen: Any, species: Species, x: float, top: float, ground: float, unit: float, shade: Any
+) -> None:
     colour = shade((214, 150, 70) if species.legs > 0.5 or species.name == "duck" else (90, 80, 72))
     for step in (-0.1, 0.14):
         foot = x + unit * step
         pen.line([(foot, top), (foot, ground)], fill=colour, width=round(unit * 0.035))
-        pen.line([(foot - unit * 0.04, ground), (foot + unit * 0.1, ground)], fill=colour, width=round(unit * 0.035))
+        pen.line(
+            [(foot - unit * 0.04, ground), (foot + unit * 0.1, ground)],
+            fill=colour,
+            width=round(unit * 0.035),
+        )
 
 
-def _draw_tail(pen: Any, species: Species, x: float, y: float, unit: float, tilt: float, colour: Colour) -> None:
+def _draw_tail(
+    pen: Any, species: Species, x: float, y: float, unit: float, tilt: float, colour: Colour
+) -> None:
     angle = math.pi - species.tail_up - tilt - 0.08
     across = unit * 0.11
     end = (x + math.cos(angle) * unit * species.tail, y - math.sin(angle) * unit * species.tail)
     side = (math.sin(angle) * across, math.cos(angle) * across)
     base = unit * 0.2
     pen.polygon(
-        [(x + base, y - side[1] - across * 0.4), (end[0] - side[0], end[1] - side[1]), (end[0] + side[0], end[1] + side[1]),
-         (x + base, y + side[1] + across)],
+        [
+            (x + base, y - side[1] - across * 0.4),
+            (end[0] - side[0], end[1] - side[1]),
+            (end[0] + side[0], end[1] + side[1]),
+            (x + base, y + side[1] + across),
+        ],
         fill=colour,
     )
 
 
-def _draw_neck(pen: Any, species: Species, start: tuple[float, float], end: tuple[float, float], unit: float, colour: Colour) -> None:
+def _draw_neck(
+    pen: Any,
+    species: Species,
+    start: tuple[float, float],
+    end: tuple[float, float],
+    unit: float,
+    colour: Colour,
+) -> None:
     """Draw the neck as a curve of circles; a long one is bent like an S."""
     bend = unit * 0.22 * species.neck
     for t in np.linspace(0, 1, 40).tolist():
@@ -181,7 +316,9 @@ def _draw_neck(pen: Any, species: Species, start: tuple[float, float], end: tupl
         pen.ellipse((x - thick, y - thick, x + thick, y + thick), fill=colour)
 
 
-def _draw_head(pen: Any, species: Species, x: float, y: float, radius: float, unit: float, shade: Any) -> None:
+def _draw_head(
+    pen: Any, species: Species, x: float, y: float, radius: float, unit: float, shade: Any
+) -> None:
     head, bill = shade(species.head), shade(species.bill_colour)
     thick, long = unit * species.bill_thick, unit * species.bill
     if species.crest:
@@ -191,21 +328,48 @@ def _draw_head(pen: Any, species: Species, x: float, y: float, radius: float, un
     owl, flamingo = species.name == "owl", species.name == "flamingo"
     if not owl:
         tip = (x + radius * 0.8 + long, y + (thick * 2.2 if flamingo else thick * 0.4))
-        pen.polygon(_smooth([(x + radius * 0.6, y - thick), tip, (x + radius * 0.6, y + thick * 1.2)]) if flamingo
-                    else [(x + radius * 0.6, y - thick), tip, (x + radius * 0.6, y + thick)], fill=bill)
+        pen.polygon(
+            _smooth([(x + radius * 0.6, y - thick), tip, (x + radius * 0.6, y + thick * 1.2)])
+            if flamingo
+            else [(x + radius * 0.6, y - thick), tip, (x + radius * 0.6, y + thick)],
+            fill=bill,
+        )
     pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=head)
     ink, white = (28, 28, 30), (250, 250, 248)
     if owl:
-        pen.polygon([(x - radius * 0.95, y - radius * 1.25), (x - radius * 0.2, y - radius * 0.8), (x - radius * 0.95, y - radius * 0.2)], fill=head)
-        pen.polygon([(x + radius * 0.95, y - radius * 1.25), (x + radius * 0.2, y - radius * 0.8), (x + radius * 0.95, y - radius * 0.2)], fill=head)
+        pen.polygon(
+            [
+                (x - radius * 0.95, y - radius * 1.25),
+                (x - radius * 0.2, y - radius * 0.8),
+                (x - radius * 0.95, y - radius * 0.2),
+            ],
+            fill=head,
+        )
+        pen.polygon(
+            [
+                (x + radius * 0.95, y - radius * 1.25),
+                (x + radius * 0.2, y - radius * 0.8),
+                (x + radius * 0.95, y - radius * 0.2),
+            ],
+            fill=head,
+        )
         for at in (-0.42, 0.42):
             for size, colour in ((0.42, shade(species.mask)), (0.26, (236, 186, 60)), (0.15, ink)):
                 cx, cy, r = x + radius * at, y - radius * 0.05, radius * size
                 pen.ellipse((cx - r, cy - r, cx + r, cy + r), fill=colour)
-        pen.polygon([(x - thick, y + radius * 0.2), (x + thick, y + radius * 0.2), (x, y + radius * 0.2 + long * 1.6)], fill=bill)
+        pen.polygon(
+            [
+                (x - thick, y + radius * 0.2),
+                (x + thick, y + radius * 0.2),
+                (x, y + radius * 0.2 + long * 1.6),
+            ],
+            fill=bill,
+        )
         return
     if species.mask is not None:
-        pen.chord((x - radius * 0.5, y - radius * 0.5, x + radius, y + radius), -40, 150, fill=shade(species.mask))
+        pen.chord(
+            (x - radius * 0.5, y - radius * 0.5, x + radius, y + radius), -40, 150, fill=shade(species.mask)
+        )
     ex, ey, er = x + radius * 0.3, y - radius * 0.22, radius * 0.2
     pen.ellipse((ex - er * 1.35, ey - er * 1.35, ex + er * 1.35, ey + er * 1.35), fill=white)
     pen.ellipse((ex - er, ey - er, ex + er, ey + er), fill=ink)

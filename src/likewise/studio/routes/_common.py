@@ -136,7 +136,8 @@ def get_viewer(request: Request) -> Person:
     person = get_person(request)
     if get_studio(request).asking.hides_groups(person):
         raise NotAllowedError(
-            "Only the owner of the project sees the groups, so that answers are independent.", "Ask the owner."
+            "Only the owner of the project sees the groups, so that answers are independent.",
+            "Ask the owner.",
         )
     return person
 

@@ -313,8 +313,8 @@ class QuestionsAndAnswers:
     def undo(self, person: Person, *, key: str, of: int | None) -> views.UndoneView:
         """Undo one's last action, or the one with the seq `of`; the owner may undo anyone's.
 
-        Actions are answers, skips, names, confirmations, questions asked again and broken items. The question of an answer
-        or skip comes back, unless enough others have answered or hold it.
+        Actions are answers, skips, names, confirmations, questions asked again and broken items. The question
+        of an answer or skip comes back, unless enough others have answered or hold it.
         """
         self._hub.refresh()
 

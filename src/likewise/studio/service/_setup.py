@@ -74,7 +74,7 @@ class Setup:
         }
 
     def change(self, given: Mapping[str, Any]) -> SetupView:
-        """Store other settings; those that are not given stay. Examples are names, each with a list of rows."""
+        """Store other settings; the others stay. Examples are names, each with a list of rows."""
         changes = dict(given)
         if "examples" in changes:
             changes["examples"] = [[name, self._get_ids(rows)] for name, rows in changes["examples"]]
@@ -93,8 +93,12 @@ class Setup:
 
     def _change_settings(self, settings: Settings, changes: Mapping[str, Any]) -> Settings:
         new = {name: changes[name] for name in _ASKING if name in changes}
-        if settings.study is not None and any(getattr(settings, name) != value for name, value in new.items()):
-            raise ConflictError("How a study asks is fixed.", "Change the title, criterion or guideline only.")
+        if settings.study is not None and any(
+            getattr(settings, name) != value for name, value in new.items()
+        ):
+            raise ConflictError(
+                "How a study asks is fixed.", "Change the title, criterion or guideline only."
+            )
         if "title" in changes:
             new["title"] = check_line(changes["title"], "The title", LONGEST_NAME)
             if not new["title"]:
@@ -144,12 +148,13 @@ class Setup:
         return sorted(self._folder.glob("*.webp")) if self._folder.is_dir() else []
 
     def receive_picture(self, name: str, content: bytes) -> GuidePictureView:
-        """Keep a picture for the guideline: decoded, reduced and stored anew, so that nothing else is in it."""
+        """Keep a picture for the guideline: decoded, reduced and encoded anew, so nothing else is in it."""
         from likewise.features import read_picture
 
         if not (detect_content_type(content[:FIRST]) or "").startswith("image/"):
             raise BadRequestError(
-                f"{name[:80]!r} is not a picture that the studio can show.", "Use PNG, JPEG, GIF, WebP or BMP."
+                f"{name[:80]!r} is not a picture that the studio can show.",
+                "Use PNG, JPEG, GIF, WebP or BMP.",
             )
         self._remove_unused_pictures()
         if len(self._list_pictures()) >= MOST_PICTURES:

@@ -63,8 +63,8 @@ class Studio:
     Attributes
     ----------
     people, asking, groups, uploads, setup, broken
-        Services for accounts, questions, groups, new items, settings and broken items. In a study, `asking` is a
-        :class:`~likewise.studio.study.desk.StudyDesk`.
+        Services for accounts, questions, groups, new items, settings and broken items. In a study, `asking`
+        is a :class:`~likewise.studio.study.desk.StudyDesk`.
     hub : Hub
         The latest derived state.
     id : str
