@@ -142,6 +142,8 @@ class _ImportedAnswers:
         items = list(one.items)
         body: dict[str, Any] = {"kind": one.kind, "items": items, "answer": one.answer, "source": "import"}
         person, moment = self.people[(one.annotator or self.default_annotator).casefold()], None
+        if one.note:
+            body["note"] = one.note
         if one.time is not None:
             body["said_at"] = moment = _normalise_time(one.time)
         key = _make_key("answer", person.name.casefold(), one.kind, items, one.answer, moment, one.seconds)

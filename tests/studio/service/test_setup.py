@@ -182,10 +182,14 @@ def test_a_larger_budget_brings_questions_back(desk, ann):
 
 
 def test_pages_are_told_of_changes(desk):
-    seen = []
+    seen, analysis = [], desk.teller.analysis
     leave = desk.hub.watch(lambda name, content: seen.append(name))
     desk.studio.setup.change({"criterion": "the same"})
-    assert seen == ["settings"]  # no refit for a word
+    assert seen.count("settings") == 1
+    assert desk.teller.analysis is analysis  # no restart for a word
+    desk.studio.setup.change({"ask": "triplets"})
+    assert seen.count("settings") == 2
+    assert desk.teller.analysis is not analysis
     leave()
 
 
