@@ -72,9 +72,9 @@ class AnswerWriter:
         event = NewEvent(f"{self.name} {self.n}", kind, self.person.id, body, seconds=seconds)
         return self.store.write(lambda tx: tx.append(event))[0]
 
-    def answer(self, *items, answer, seconds=2.5, source="question"):
+    def answer(self, *items, answer, seconds=2.5, source="question", **more):
         kind = "pair" if len(items) == 2 else "triplet"
-        body = {"kind": kind, "items": list(items), "answer": answer, "source": source}
+        body = {"kind": kind, "items": list(items), "answer": answer, "source": source, **more}
         return self._append("answer", body, seconds)
 
     def undo(self, event):

@@ -100,6 +100,7 @@ def test_answers_have_all_columns(snapshot):
             "seconds",
             "source",
             "undone",
+            "note",
         )
     ]
     first = rows[0]
@@ -116,6 +117,7 @@ def test_answers_have_all_columns(snapshot):
         "seconds": "1.25",
         "source": "question",
         "undone": "false",
+        "note": "",
     }
     assert first["time"].startswith("20")
     assert [row["undone"] for row in rows] == ["false", "true", "false", "false", "false", "false"]

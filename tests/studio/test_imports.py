@@ -61,7 +61,7 @@ def test_exported_answers_give_the_same_labels_in_another_project(tmp_path, form
     with open_project_store(make(tmp_path / "one")) as one, open_project_store(make(tmp_path / "two")) as two:
         ann, bob = AnswerWriter(one), AnswerWriter(one, "Bob")
         ann.answer("a1", "b1", answer="SAME", seconds=1.5)
-        ann.answer("a1", "a2", answer="DIFFERENT")
+        ann.answer("a1", "a2", answer="DIFFERENT", note="=blurred, “dark”")
         bob.answer("a3", "a4", "b4", answer="AC")
         ann.undo(ann.answer("a3", "b3", answer="SAME"))
         bob.answer("a1", "a4", answer="SAME", source="practice")
@@ -78,6 +78,7 @@ def test_exported_answers_give_the_same_labels_in_another_project(tmp_path, form
         assert labels_by(two) == labels_by(one)
         events = Snapshot.from_store(two).answers
         assert [event.seconds for event in events] == [1.5, 2.5, 2.5]
+        assert [event.body.get("note") for event in events] == [None, "=blurred, “dark”", None]
         assert {event.body["source"] for event in events} == {"import"}
         # The time of an answer is exported too, so a later import recognises the answer.
         path.write_bytes(export_bytes("answers", Snapshot.from_store(two), IDS, format=format))

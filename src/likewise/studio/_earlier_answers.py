@@ -23,6 +23,7 @@ from likewise.studio._repairs import read_repair
 from likewise.studio._stored_events import UNCOUNTED
 from likewise.studio.exports import unescape_formula
 from likewise.studio.records import AskedKind
+from likewise.studio.wording import LONGEST_NOTE
 from likewise.supervision import RowIds, Supervision, read_hints
 from likewise.tables import (
     Problems,
@@ -76,6 +77,7 @@ class PastAnswer(NamedTuple):
     seconds: float | None = None
     time: str | None = None
     line: int = 0
+    note: str = ""
 
 
 @dataclass
@@ -251,7 +253,14 @@ class _AnswerReader:
             _read_seconds(cells.get("seconds")),
             _read_time(cells.get("time")),
             line,
+            self._read_note(cells.get("note")),
         )
+
+    def _read_note(self, cell: Any) -> str:
+        """Return a note, without what cannot be shown."""
+        given = str(_read_given(cell) or "")
+        text = unescape_formula(given) if self.quoted else given
+        return "".join(sign for sign in text if sign.isprintable() or sign in "\n\t").strip()[:LONGEST_NOTE]
 
     def _check_answer(self, kind: str, items: tuple[str, ...], answer: Any) -> str | dict[str, Any]:
         """Return an answer as events store it: a word, or an object about groups."""

@@ -174,6 +174,7 @@ def make_answers_table(snapshot: Snapshot) -> ExportTable:
         "seconds": [event.seconds for event in answers],
         "source": [event.body.get("source") for event in answers],
         "undone": [event.seq in snapshot.undone for event in answers],
+        "note": [event.body.get("note") for event in answers],
     }
     types: dict[str, Any] = dict.fromkeys(columns, "string")
     return ExportTable(columns, types | {"seq": "int64", "seconds": "float64", "undone": "bool"})

@@ -149,6 +149,8 @@ class _ImportedAnswers:
             why = describe_repair(one.answer["act"], names, "the same group as another item")
             body = {**one.answer, "items": items, "source": "import", "why": why}
         person, moment = self.people[(one.annotator or self.default_annotator).casefold()], None
+        if one.note:
+            body["note"] = one.note
         if one.time is not None:
             body["said_at"] = moment = _normalise_time(one.time)
         key = _make_key("answer", person.name.casefold(), one.kind, items, one.answer, moment, one.seconds)

@@ -399,7 +399,7 @@ class Project:
         return [name for name in named if name is not None] or [_FEATURES, _ITEMS]
 
     def refresh(self) -> bool:
-        """Use items and settings that another process, or another object, has stored; return True for items."""
+        """Use items and settings that were stored by others; return True if there are new items."""
         stamp = make_stamp(self.folder / FILE)
         if stamp == self.__dict__.get("_stamp"):
             return False
@@ -525,7 +525,7 @@ def _read_settings(place: Path, content: Mapping[str, Any]) -> tuple[Settings, W
 def _read_project_file(
     place: Path,
 ) -> tuple[Settings, Described, dict[str, Any], dict[str, Any], Wording]:
-    """Return the settings, the description of the items, the entries for data and added items, the wording."""
+    """Return the settings, the description of the items, the entries for data and additions, the wording."""
     path = place / FILE
     content = _read_json(place)
     parts: dict[str, Any] = {name: content.get(name) for name in ("source", "settings", "described")}

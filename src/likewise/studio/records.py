@@ -79,11 +79,11 @@ class NewEvent:
         ``kind`` (as in :class:`QueuedQuestion`), ``items`` (list of ids), ``answer`` (not for a skip: a word,
         or {"groups": ids}, {"unlike": ids} or {"name": text}), ``source``, and, if available, ``score``,
         ``why`` (a sentence), ``reason`` (its template and items), ``note`` (of the person), and ``examples``
-        and ``names`` of the groups that were shown. For an undo: ``of`` (the seq of the event). For a confirm (an answer is right)
-        and an again (ask its question once more): ``of`` (the seq of the answer). For a name: ``item`` (an
-        id, which identifies the group after a refit) and ``name``. For a broken item: ``item`` and, if given,
-        ``note``. For a survey: the answers to the questionnaire. For a stage: ``to``, the stage of a study
-        that was entered. For a repair, see :mod:`likewise.studio._repairs`.
+        and ``names`` of the groups that were shown. For an undo: ``of`` (the seq of the event). For a confirm
+        (an answer is right) and an again (ask its question once more): ``of`` (the seq of the answer). For a
+        name: ``item`` (an id, which identifies the group after a refit) and ``name``. For a broken item:
+        ``item`` and, if given, ``note``. For a survey: the answers to the questionnaire. For a stage: ``to``,
+        the stage of a study that was entered. For a repair, see :mod:`likewise.studio._repairs`.
     """
 
     key: str

@@ -167,9 +167,10 @@ _PAPERS: tuple[Colour, ...] = (
 WORDING = Wording(
     criterion="The same kind of bird, whatever its size, its direction and the background.",
     questions={"pair": "Are these the same kind of bird?"},
-    guideline="# What to look at\n\n- the shape of the **bill**, the **legs** and the **tail**\n- the colours of the *back* and the "
-    "*belly*\n\n# What does not matter\n\nThe size, the direction that the bird looks in, the background, and how dark the "
-    "drawing is.\n\nIf you cannot tell, answer **Unsure**.",
+    guideline="# What to look at\n\n- the shape of the **bill**, the **legs** and the **tail**\n"
+    "- the colours of the *back* and the *belly*\n\n# What does not matter\n\n"
+    "The size, the direction that the bird looks in, the background, and how dark the drawing is.\n\n"
+    "If you cannot tell, answer **Unsure**.",
 )
 
 

@@ -143,8 +143,8 @@ def test_a_question_does_not_reveal_its_answer(desk, ann):
     assert "difficult'" not in seen
 
 
-def test_the_reference_book_has_one_example_of_each_class(desk):
-    book = desk.groups.show_reference()
+def test_the_reference_book_has_one_example_of_each_class(desk, ann):
+    book = desk.groups.show_reference(ann)
     assert book["given"] is True
     assert [(group["name"], len(group["items"])) for group in book["groups"]] == [
         ("class a", 1),

@@ -66,7 +66,7 @@ class SetupBody(Body):
     criterion: Annotated[str, Field(max_length=LONGEST_CRITERION)] = ""
     questions: QuestionTexts = QuestionTexts()
     guideline: Annotated[str, Field(max_length=LONGEST_GUIDELINE)] = ""
-    examples: Annotated[list[ExampleBody], Field(max_length=MOST_GROUPS)] = []
+    examples: Annotated[list[ExampleBody], Field(default_factory=list, max_length=MOST_GROUPS)]
     n_clusters: _Number | None = None
     discover: bool = False
     ask: AskKind = "default"

@@ -220,9 +220,7 @@ class Accounts:
 
         def work(tx: Transaction) -> None:
             tx.set_active(person, active)
-            if active:
-                tx.drop_sessions(person)  # until now they told the person that they are locked out
-            else:
+            if not active:
                 tx.release(person)
 
         self._store.write(work)

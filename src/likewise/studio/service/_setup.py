@@ -74,7 +74,7 @@ class Setup:
         }
 
     def change(self, given: Mapping[str, Any]) -> SetupView:
-        """Store other settings; those that are not given stay. Examples are names, each with a list of rows."""
+        """Store other settings; the others stay. Examples are names, each with a list of rows."""
         changes = dict(given)
         if "examples" in changes:
             changes["examples"] = [[name, self._get_ids(rows)] for name, rows in changes["examples"]]
@@ -148,7 +148,7 @@ class Setup:
         return sorted(self._folder.glob("*.webp")) if self._folder.is_dir() else []
 
     def receive_picture(self, name: str, content: bytes) -> GuidePictureView:
-        """Keep a picture for the guideline: decoded, reduced and stored anew, so that nothing else is in it."""
+        """Keep a picture for the guideline: decoded, reduced and encoded anew, so nothing else is in it."""
         from likewise.features import read_picture
 
         if not (detect_content_type(content[:FIRST]) or "").startswith("image/"):

@@ -65,8 +65,7 @@ class Studio:
     ----------
     people, asking, groups, repairs, uploads, setup, broken
         Services for accounts, questions, groups, their repairs, new items, settings and broken items. In a
-        study, `asking` is a
-        :class:`~likewise.studio.study.desk.StudyDesk`.
+        study, `asking` is a :class:`~likewise.studio.study.desk.StudyDesk`.
     hub : Hub
         The latest derived state.
     id : str

@@ -194,6 +194,7 @@ function router(ctx) {
     const first = ctx.me.project.study ? "study" : "question";
     const name = offered(route(), ctx.me) ? route() : first;
     const view = VIEWS[name];
+    if (route() && route() !== name) history.replaceState(null, "", `#/${name}`); // not for this person
     if (!view || (name === opened && leave)) return; // the view handles the rest of the hash
     const mine = ++turn;
     opened = name;

@@ -126,7 +126,8 @@ function form(ctx, setup) {
 function insertButtons(ctx, guideline) {
   /** @param {string} text */
   const insert = (text) => {
-    guideline.setRangeText(text, guideline.selectionStart, guideline.selectionEnd, "end");
+    const before = guideline.value.slice(0, guideline.selectionStart);
+    guideline.setRangeText(/\S$/.test(before) ? ` ${text}` : text, guideline.selectionStart, guideline.selectionEnd, "end");
     guideline.focus();
   };
   const file = h("input", { type: "file", accept: "image/*", class: "sr", tabindex: "-1", "aria-label": "Picture for the guideline" });

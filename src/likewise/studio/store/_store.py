@@ -172,12 +172,17 @@ class PeopleTable(StoreConnection):
         return None if row is None else _make_person(row)
 
     def set_active(self, id: int, active: bool) -> None:
-        """Activate or deactivate a person; deactivating removes their logins and sessions."""
+        """Activate or deactivate a person.
+
+        Logins and sessions do not work while a person is not active, see :meth:`is_locked_out`, and are
+        removed when the person becomes active again.
+        """
         id = check_integer(id, "the person")
-        done = self._change(sa.update(people).where(people.c.id == id).values(active=bool(active)))
-        if done.rowcount == 0:
+        before = self.get_person(id)
+        if before is None:
             raise BadValueError(f"There is no person {id}.")
-        if not active:
+        self._change(sa.update(people).where(people.c.id == id).values(active=bool(active)))
+        if active and not before.active:
             self._change(sa.delete(logins).where(logins.c.person == id))
             self.drop_sessions(id)
 
