@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.sparse import issparse
 from sklearn.utils.extmath import row_norms
 
 from likewise._seeding import ComponentCentroids, HintedSubset
@@ -59,6 +60,7 @@ from likewise.kmeans._loop import (
     Metric,
     Moment,
     compute_mean_squared_distance,
+    multiply_sparse_rows,
     sum_rows,
 )
 
@@ -416,7 +418,8 @@ class LinkedRows:
         Z, norms, dist, X, Y, Q, reach, _ = self._prepare_metric(metric)
         if metric.shared:
             C = metric.embed(centers)
-            costs = norms[:, None] - 2.0 * (Z @ C.T) + (row_norms(C, squared=True) - metric.log_det[0])
+            products = multiply_sparse_rows(Z, C) if issparse(Z) else Z @ C.T
+            costs = norms[:, None] - 2.0 * products + (row_norms(C, squared=True) - metric.log_det[0])
         else:
             costs = metric.compute_costs(self.X, centers)
         nearest = costs.argmin(axis=1)
