@@ -241,7 +241,11 @@ class MPCKMeans(SoftLinks):
     _rescales_rows = True  # an inverse covariance can overflow even if the covariance does not underflow
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SoftLinks.parameter_rules,
-        "metric": Rule.choice(*get_args(MetricKind)),
+        "metric": Rule(
+            "'full' or 'diagonal', the form of the learned metric (for cosine geometry, scale the rows with "
+            "sklearn.preprocessing.normalize)",
+            lambda value: isinstance(value, str) and value in get_args(MetricKind),
+        ),
         "init": Rule.either(Rule.choice("auto", "hints", "k-means++"), IS_ARRAY),
         "per_cluster": Rule.choice(True, False),
         "regularization": Rule.real(0, strict=True),
