@@ -186,7 +186,7 @@ def select_farthest_first(points: np.ndarray, weight: np.ndarray, k: int) -> np.
         np.minimum(nearest, away, out=nearest)
         chosen.append(int(np.argmax(weight * nearest)))
     found = points[chosen]
-    return found.toarray() if is_sparse else found
+    return as_dense(found) if is_sparse else found
 
 
 def extend_seeds(

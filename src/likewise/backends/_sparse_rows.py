@@ -52,7 +52,7 @@ class SparseRows(Rows):
     def transform(self, function: Callable[[np.ndarray], np.ndarray], n_features: int | None = None) -> Rows:
         from scipy.sparse import issparse
 
-        found = function(self._X)  # type: ignore[arg-type]
+        found = function(self._X)
         if not issparse(found):
             raise TypeError("this function makes sparse rows dense; use make_dense_blocks.")
         return as_rows(found, self.threads, self._weight)
