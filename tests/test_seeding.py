@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from likewise import Supervision
 from likewise._seeding import (
@@ -209,3 +210,16 @@ def test_a_component_is_represented_by_a_row_if_there_are_many_columns():
     few = draw_seeds_from_closure(X[:, :8], closure, 8, np.ones(600), np.random.RandomState(0))
     np.testing.assert_allclose(few[0], X[:3, :8].mean(axis=0))  # with few columns, the centroid
     assert len(np.unique(seeds, axis=0)) == 8
+
+
+@pytest.mark.parametrize("k", [3, 12])  # fewer and more than there are components
+def test_sparse_components_give_the_seeds_of_dense_ones(k):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.2, 1.0, size=(60, 90)) * (rng.random((60, 90)) < 0.2)
+    weight = rng.uniform(0.5, 2.0, 60)
+    closure = Supervision.from_links(60, must=[(i, 59 - i) for i in range(8)]).closure()
+    found = [
+        draw_seeds_from_closure(rows, closure, k, weight, np.random.RandomState(0))
+        for rows in (X, csr_array(X))
+    ]
+    np.testing.assert_allclose(found[0], found[1], atol=1e-12)

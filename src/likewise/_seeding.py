@@ -100,7 +100,7 @@ def _count_labels(n_clusters: int, block: Block) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ComponentCentroids:
-    """Must-link components with at least two rows: their rows, centroids and weights."""
+    """Must-link components with at least two rows: their rows, centroids (sparse if rows are) and weights."""
 
     rows: np.ndarray
     place: np.ndarray
@@ -117,11 +117,12 @@ class ComponentCentroids:
         mass = np.bincount(place, weights=weight[rows], minlength=len(found))
         if issparse(X):
             member = csr_array((weight[rows], (place, np.arange(len(rows)))), shape=(len(found), len(rows)))
-            sums = (member @ X[rows]).toarray()
+            centroids = csr_array(member @ X[rows])
+            centroids.data /= np.repeat(np.where(mass > 0, mass, 1.0), np.diff(centroids.indptr))
         else:
             sums = np.zeros((len(found), X.shape[1]))
             np.add.at(sums, place, weight[rows, None] * X[rows])
-        centroids = sums / np.where(mass > 0, mass, 1.0)[:, None]
+            centroids = sums / np.where(mass > 0, mass, 1.0)[:, None]
         return cls(rows if names is None else names[rows], place, centroids, mass)
 
     def find_medoids(self, X: np.ndarray) -> np.ndarray:
@@ -148,7 +149,7 @@ class ComponentCentroids:
         at[at == len(self.rows)] = 0
         if len(self.rows):
             here = self.rows[at] == rows
-            X[here] = self.centroids[self.place[at[here]]]
+            X[here] = as_dense(self.centroids[self.place[at[here]]])
         return X
 
 
@@ -161,7 +162,7 @@ def select_farthest_first(points: np.ndarray, weight: np.ndarray, k: int) -> np.
 
     Parameters
     ----------
-    points : ndarray of shape (n_points, n_features)
+    points : ndarray or sparse array of shape (n_points, n_features)
         The points.
     weight : ndarray of shape (n_points,)
         The weight of each point.
@@ -173,12 +174,19 @@ def select_farthest_first(points: np.ndarray, weight: np.ndarray, k: int) -> np.
     chosen : ndarray of shape (k, n_features)
         The chosen points, in the order of choice.
     """
-    chosen = [int(np.argmax(weight))]
-    nearest = row_norms(points - points[chosen[0]], squared=True)
+    is_sparse = issparse(points)
+    squares = row_norms(points, squared=True) if is_sparse or points.shape[1] >= _WIDE else None
+    chosen, nearest = [int(np.argmax(weight))], np.full(len(weight), np.inf)
     while len(chosen) < k:
+        newest = points[chosen[-1:]]
+        if squares is None:
+            away = row_norms(points - newest, squared=True)
+        else:
+            away = _from_rounded_products(as_dense(newest), points, squares)[0]
+        np.minimum(nearest, away, out=nearest)
         chosen.append(int(np.argmax(weight * nearest)))
-        nearest = np.minimum(nearest, row_norms(points - points[chosen[-1]], squared=True))
-    return points[chosen]
+    found = points[chosen]
+    return as_dense(found) if is_sparse else found
 
 
 def extend_seeds(
@@ -266,7 +274,8 @@ def oversample(X: Rows, k: int, components: ComponentCentroids, rng: np.random.R
     points = points[np.sort(np.unique(points, axis=0, return_index=True)[1])]
     weight: np.ndarray = X.sum(partial(_sum_mass_near, points, components.rows))
     if len(components.mass):
-        own = _from_products(points, components.centroids).argmin(axis=0)
+        squared = _from_rounded_products if X.is_sparse else _from_products
+        own = squared(points, components.centroids).argmin(axis=0)
         weight = weight + np.bincount(own, weights=components.mass, minlength=len(points))
     return ArrayRows(points.astype(X.dtype)).with_weights(weight)
 
@@ -428,12 +437,16 @@ def _from_products(points: np.ndarray, block: np.ndarray) -> np.ndarray:
     return np.maximum(out, 0.0, out=out).astype(block.dtype, copy=False)
 
 
-def _from_rounded_products(points: np.ndarray, block: np.ndarray) -> np.ndarray:
+def _from_rounded_products(
+    points: np.ndarray, block: np.ndarray, squares: np.ndarray | None = None
+) -> np.ndarray:
     """Return the squared distances (points, rows) by a matrix product in the dtype of the rows.
 
-    Distances that are 0 up to rounding become 0, so that a seed is not drawn again.
+    `squares` are the squared lengths of the rows, if they are known. Distances that are 0 up to rounding
+    become 0, so that a seed is not drawn again.
     """
-    points, squares = points.astype(block.dtype), row_norms(block, squared=True)
+    points = points.astype(block.dtype)
+    squares = row_norms(block, squared=True) if squares is None else squares
     out = np.asarray((block @ points.T).T if issparse(block) else points @ block.T)
     out *= -2.0
     out += row_norms(points, squared=True)[:, None]
@@ -489,11 +502,11 @@ def draw_seeds_from_closure(
     heaviest_first = np.argsort(-components.mass, kind="stable")[: np.count_nonzero(components.mass > 0)]
     centroids, mass = components.centroids[heaviest_first], components.mass[heaviest_first]
     draws = as_rows(X, weight=weight) if draws is None else draws
-    if len(centroids) >= k:
+    if len(mass) >= k:
         return select_farthest_first(centroids, mass, k)
     if X.shape[1] * k >= _MANY_NUMBERS:
-        centroids = as_dense(X[components.find_medoids(X)[heaviest_first]])
-    return extend_seeds(draws, centroids, k, None, rng)
+        centroids = X[components.find_medoids(X)[heaviest_first]]
+    return extend_seeds(draws, as_dense(centroids), k, None, rng)
 
 
 def compute_hinted_space(

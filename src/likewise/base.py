@@ -25,7 +25,15 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likewise._compat import HAS_CALLBACKS, BaseEstimator, CallbackSupportMixin, ClusterMixin
-from likewise.backends import Block, Rows, as_rows, is_distributed, make_dense_blocks, standardize_csr
+from likewise.backends import (
+    Block,
+    Rows,
+    as_rows,
+    is_distributed,
+    make_dense_blocks,
+    scale_to_unit_length,
+    standardize_csr,
+)
 from likewise.exceptions import (
     InconsistentSupervisionWarning,
     InfeasibleSupervisionError,
@@ -407,6 +415,8 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     # How `fit` takes sparse rows: not at all, as dense blocks, or as they are.
     _sparse_rows: ClassVar[Literal["refused", "dense blocks", "sparse"]] = "refused"
     _rescales_rows: ClassVar[bool] = False  # whether rows too small to square are multiplied first
+    _may_scale_rows: ClassVar[bool] = False  # whether metric="cosine" scales rows to unit length
+    _has_unit_rows: bool = False  # whether rows are scaled to unit length
     # Powers of two that rows and weights are multiplied by; 1 unless squares or sums over- or underflow.
     _row_unit: float = 1.0
     _weight_unit: float = 1.0
@@ -470,7 +480,10 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         self._largest_squares = 4.0 * size * (largest * self._row_unit) ** 2
 
     def _check_rows(self, X: Any, *, reset: bool) -> Rows:
-        """Return validated rows, which may be read in blocks, multiplied by ``_row_unit``."""
+        """Return validated rows, which may be read in blocks, multiplied by ``_row_unit``.
+
+        With ``metric="cosine"`` they are scaled to unit length instead.
+        """
         is_mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub" and X.size
         if type(X) is np.ndarray or not (isinstance(X, Rows) or is_mapped or is_distributed(X)):
             checked = self._check_X(X, reset=reset)
@@ -488,6 +501,11 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             most = check_finite(rows, type(self).__name__)
             if reset:
                 self._choose_row_unit(most, rows.dtype, rows.shape[0] * rows.shape[1])
+        if reset and self._may_scale_rows:
+            self._has_unit_rows = getattr(self, "metric", None) == "cosine"
+        if self._has_unit_rows:
+            self._largest_squares = 4.0 * rows.shape[0] * rows.shape[1]
+            return rows.transform(scale_to_unit_length)
         if self._row_unit == 1.0:
             return rows
         largest = check_finite(rows, type(self).__name__) * self._row_unit

@@ -20,7 +20,12 @@ def test_k_is_required_and_positive(run, files):
     ("words", "output"),
     [
         (("--method", "k-means", "--hints", "hints.csv"), "uses no hints"),
-        (("--method", "pck-means", "--metric", "full"), "--metric is for methods that learn a metric"),
+        (("--method", "gm-pr", "--metric", "full"), "--metric is for methods of the k-means family"),
+        (
+            ("--method", "pck-means", "--metric", "full"),
+            "--metric of pck-means must be one of 'euclidean', 'cosine'",
+        ),
+        (("--metric", "cosine"), "--metric of mpck-means must be 'full' or 'diagonal'"),
         (("--method", "k-means", "--per-cluster"), "--per-cluster is for methods that learn a metric"),
         (
             ("--covariance", "diag"),

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
 from likewise import COPKMeans, MPCKMeans, PCKMeans, Supervision
-from likewise.exceptions import InfeasibleSupervisionError, SupervisionError
+from likewise.exceptions import InfeasibleSupervisionError, SupervisionError, TooFewClustersWarning
 from likewise.supervision import sample_links
 
 X, Y = load_iris(return_X_y=True)
@@ -54,7 +54,7 @@ def test_hints_for_other_rows_are_refused():
         ({"max_iter": 0}, "max_iter"),
         ({"tol": -1}, "tol must be a number of at least 0"),
         ({"tol": np.nan}, "tol"),
-        ({"metric": "diag"}, "metric must be one of 'full', 'diagonal', got 'diag'"),
+        ({"metric": "diag"}, "metric must be 'full' or 'diagonal', .*got 'diag'"),
         ({"per_cluster": "yes"}, "per_cluster"),
         ({"must_weight": 0}, "must_weight must be a number above 0"),
         ({"cannot_weight": np.inf}, "cannot_weight"),
@@ -121,3 +121,35 @@ def test_integer_and_float32_rows_give_the_same_clusters():
 def test_a_large_offset_does_not_change_the_clusters():
     labels = PCKMeans(3, random_state=0).fit(X + 1e7, supervision=HINTS).labels_
     assert adjusted_rand_score(labels, PCKMeans(3, random_state=0).fit(X, supervision=HINTS).labels_) > 0.95
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int32, np.uint8])
+def test_rows_of_other_types_become_float64(dtype):
+    X = (np.random.default_rng(0).normal(size=(60, 3)) * 5 + 40).astype(dtype)
+    found = PCKMeans(3, random_state=0).fit(X)
+    expected = PCKMeans(3, random_state=0).fit(X.astype(np.float64))
+    np.testing.assert_array_equal(found.labels_, expected.labels_)
+    assert found.cluster_centers_.dtype == np.float64
+
+
+@pytest.mark.parametrize("cls", [PCKMeans, MPCKMeans])
+def test_many_cannot_links_that_cannot_all_hold_are_violated_as_little_as_possible(cls):
+    n, k = 300, 5
+    pairs = np.column_stack(np.triu_indices(n, 1))
+    hints = Supervision.from_links(n, cannot=pairs)
+    rows = np.random.default_rng(0).normal(size=(n, 4))
+    with pytest.warns(TooFewClustersWarning, match="300 rows must be apart.*only 5 clusters"):
+        model = cls(k, n_init=1, random_state=0).fit(rows, supervision=hints)
+    least = k * (n // k) * (n // k - 1) / 2  # clusters of equal size
+    violated = np.count_nonzero(model.labels_[pairs[:, 0]] == model.labels_[pairs[:, 1]])
+    assert least <= violated <= 1.1 * least
+    assert violated == round((1 - model.violations_.share) * len(pairs))
+
+
+def test_nearly_as_many_clusters_as_rows():
+    X = np.random.default_rng(0).normal(size=(700, 3))
+    hints = Supervision.from_links(700, must=[(0, 1)], cannot=[(2, 3)])
+    labels = PCKMeans(600, n_init=1, random_state=0).fit(X, supervision=hints).labels_
+    assert len(np.unique(labels)) == 600
+    assert labels[0] == labels[1]
+    assert labels[2] != labels[3]

@@ -275,3 +275,20 @@ def test_the_learned_metric_does_not_follow_later_parameters():
     assert not hasattr(model, "metrics_")
     model.fit(X, supervision=sample_links(y, 50, random_state=0)).set_params(n_clusters=5, per_cluster=False)
     assert model.metrics_.shape == (3, 4, 4)
+
+
+@pytest.mark.parametrize("cls", [PCKMeans, MPCKMeans])
+def test_linked_rows_in_pieces_and_searches_in_threads_give_the_same_fit(cls, monkeypatch):
+    from likewise.kmeans import _base, _mpck
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 120)
+    X = rng.normal(size=(120, 4)) + 2.5 * rng.normal(size=(3, 4))[y]
+    hints = sample_links(y, 60, balance=0.5, random_state=0)
+    expected = cls(3, random_state=0).fit(X, supervision=hints)
+    monkeypatch.setattr(_mpck, "_PIECE", 7)
+    monkeypatch.setattr(_mpck, "_MANY_COSTS", 1)
+    monkeypatch.setattr(_base, "get_n_threads", lambda work, n_jobs: 2)
+    found = cls(3, random_state=0).fit(X, supervision=hints)
+    np.testing.assert_array_equal(found.labels_, expected.labels_)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-12)

@@ -25,6 +25,7 @@ from likewise.backends._rows import get_scratch as get_scratch
 from likewise.backends._rows import is_distributed as is_distributed
 from likewise.backends._rows import open_thread_map as open_thread_map
 from likewise.backends._rows import pass_through as pass_through
+from likewise.backends._rows import scale_to_unit_length as scale_to_unit_length
 from likewise.backends._rows import split_rows as split_rows
 from likewise.backends._sparse_rows import make_dense_blocks as make_dense_blocks
 from likewise.backends._sparse_rows import standardize_csr as standardize_csr

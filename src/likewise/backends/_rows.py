@@ -570,6 +570,17 @@ class ArrayRows(Rows):
         return np.array(work(self._X), dtype=dtype, order="C")
 
 
+def scale_to_unit_length(X: Any) -> Any:
+    """Return rows, which may be sparse, divided by their lengths. Rows of zeros stay as they are."""
+    if isinstance(X, np.ndarray):
+        rows = np.asarray(X, dtype=np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        return np.divide(X, np.where(lengths > 0, lengths, 1.0)[:, None], dtype=X.dtype, casting="same_kind")
+    lengths = np.sqrt(X.astype(np.float64).power(2).sum(axis=1))
+    data = X.data / np.repeat(np.where(lengths > 0, lengths, 1.0), np.diff(X.indptr))
+    return type(X)((data.astype(X.dtype), X.indices, X.indptr), shape=X.shape)
+
+
 def as_dense(X: Any) -> np.ndarray:
     """Return rows, which may be sparse, as a dense array."""
     return X if isinstance(X, np.ndarray) else X.toarray()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise.backends._files import MappedRows
-from likewise.backends._rows import Rows, get_block_rows, split_rows
+from likewise.backends._rows import Rows, as_rows, get_block_rows, split_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -34,7 +34,7 @@ def standardize_csr(X: Any) -> csr_array:
 class SparseRows(Rows):
     """Rows in a CSR matrix. Blocks and taken rows are CSR matrices, too.
 
-    They cannot be transformed: even subtracting the mean would make them dense.
+    They can be transformed only by functions that keep them sparse. Subtracting the mean does not.
     """
 
     is_sparse = True
@@ -50,7 +50,12 @@ class SparseRows(Rows):
         return self._X[rows]
 
     def transform(self, function: Callable[[np.ndarray], np.ndarray], n_features: int | None = None) -> Rows:
-        raise TypeError("sparse rows cannot be transformed; use make_dense_blocks.")
+        from scipy.sparse import issparse
+
+        found = function(self._X)
+        if not issparse(found):
+            raise TypeError("this function makes sparse rows dense; use make_dense_blocks.")
+        return as_rows(found, self.threads, self._weight)
 
 
 def make_dense_blocks(X: csr_array) -> Rows:

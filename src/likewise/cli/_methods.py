@@ -100,9 +100,10 @@ class MethodOptions:
 
     metric: str | None = _parameter(
         "--metric",
-        "methods that learn a metric",
-        type=click.Choice(["full", "diagonal"]),
-        help="The kind of metric to learn.",
+        "methods of the k-means family",
+        type=click.Choice(["full", "diagonal", "euclidean", "cosine"]),
+        help="full or diagonal: the kind of metric to learn. cosine: compare the directions of rows, as is "
+        "usual for texts and embeddings, in k-means methods that learn no metric.",
     )
     per_cluster: bool | None = _parameter(
         "--per-cluster",
@@ -178,6 +179,11 @@ class MethodOptions:
                 fitting = ", ".join(name for name, other in METHODS.items() if other.has_parameters(*names))
                 raise click.UsageError(
                     f"{each.metadata['option']} is for {each.metadata['what']} ({fitting}), not for {method}."
+                )
+            rule = getattr(METHODS[method].estimator, "parameter_rules", {}).get(each.name)
+            if rule is not None and not rule.holds(given[each]):
+                raise click.UsageError(
+                    f"{each.metadata['option']} of {method} must be {rule.expected}, got {given[each]!r}."
                 )
         return {each.name: value for each, value in given.items()}
 

@@ -28,7 +28,15 @@ from likewise._seeding import (
     is_clearly_better,
     reduce_rows,
 )
-from likewise.backends import Block, Rows, as_rows, draw_rows, get_n_threads, pass_through
+from likewise.backends import (
+    Block,
+    Rows,
+    as_rows,
+    draw_rows,
+    get_n_threads,
+    pass_through,
+    scale_to_unit_length,
+)
 from likewise.base import FitProgress, HintedClusterer, Rule
 from likewise.evaluation import Satisfaction
 from likewise.kmeans._loop import (
@@ -199,6 +207,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     ----------
     n_clusters : int, default=8
         The number of clusters.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        How rows are compared. "cosine" scales each row to unit length first, here and in `predict`,
+        `transform` and `score`, so that only its direction counts, as is usual for texts and embeddings.
+        Centres are then means of unit rows. A row of zeros has no direction and stays at the origin.
     init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
         Starting centres. With "hints" the first start uses the centroids of the must-link components,
         selected by a weighted farthest-first traversal, and the others are k-means++ draws. An array gives
@@ -262,9 +274,11 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     _hints_assign: ClassVar[bool] = True  # whether hints decide the clusters of the hinted rows
     # How many of the first starts take their centres from the hints; None for all, by the labels.
     _n_hinted_starts: ClassVar[int | None] = 1
+    _may_scale_rows = True
     _projection: Projection | None = None  # None if rows are clustered in all columns
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": Rule.integer(1),
+        "metric": Rule.choice("euclidean", "cosine"),
         "init": Rule.either(Rule.choice("hints", "k-means++"), IS_ARRAY),
         "n_init": Rule.integer(1),
         "max_iter": Rule.integer(1),
@@ -276,6 +290,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         self,
         n_clusters: int = 8,
         *,
+        metric: str = "euclidean",
         init: Any = "hints",
         n_init: int = 5,
         max_iter: int = 300,
@@ -284,6 +299,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.metric = metric
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -531,6 +547,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         plain = Metric(np.ones((1, X.shape[1])))
         if not isinstance(self.init, str):
             given = self._check_init_array(self.init, (self.n_clusters, len(mean)))
+            if self._has_unit_rows:
+                given = scale_to_unit_length(given)
             given = given * self._row_unit - mean
             return [Start(given if self._projection is None else self._projection.project(given), plain)]
         suggested = self._suggest_metric(X, hinted)

@@ -208,6 +208,10 @@ class COPKMeans(KMeansFamily):
     ----------
     n_clusters : int, default=8
         The number of clusters.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        How rows are compared. "cosine" scales each row to unit length first, here and in `predict`,
+        `transform` and `score`, so that only its direction counts, as is usual for texts and embeddings.
+        Centres are then means of unit rows. A row of zeros has no direction and stays at the origin.
     init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
         Starting centres. With "hints" the first start uses the centroids of the must-link components,
         selected by a weighted farthest-first traversal, and the others are k-means++ draws. An array gives

@@ -26,6 +26,10 @@ class SeededKMeans(KMeansFamily):
     ----------
     n_clusters : int, default=8
         The number of clusters; at least the number of classes.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        How rows are compared. "cosine" scales each row to unit length first, here and in `predict`,
+        `transform` and `score`, so that only its direction counts, as is usual for texts and embeddings.
+        Centres are then means of unit rows. A row of zeros has no direction and stays at the origin.
     init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
         Starting centres. "hints" uses the means of the labelled rows. An array gives the only start.
     n_init : int, default=5
@@ -104,6 +108,10 @@ class ConstrainedKMeans(SeededKMeans):
     ----------
     n_clusters : int, default=8
         The number of clusters; at least the number of classes.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        How rows are compared. "cosine" scales each row to unit length first, here and in `predict`,
+        `transform` and `score`, so that only its direction counts, as is usual for texts and embeddings.
+        Centres are then means of unit rows. A row of zeros has no direction and stays at the origin.
     init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
         Starting centres. "hints" uses the means of the labelled rows. An array gives the only start.
     n_init : int, default=5

@@ -78,7 +78,8 @@ class Metric:
         """
         if issparse(X):
             image = centers * self.A[0]
-            out = self.compute_lengths(X) + (X @ (-2.0 * image).T) + (image * centers).sum(axis=1)
+            lengths = np.einsum("hj,hj->h", image, centers)
+            out = self.compute_lengths(X) - 2.0 * multiply_sparse_rows(X, image) + lengths
             return np.maximum(out, 0.0, out=out)
         X = np.asarray(X, dtype=np.float64)
         if self.shared:  # one matrix product; centring keeps the loss of precision small
@@ -111,6 +112,14 @@ class Metric:
         if self.diagonal:
             return np.asarray(Z / np.sqrt(self.A[0]), dtype=np.float64)
         return np.linalg.solve(self._roots[0].T, np.asarray(Z, dtype=np.float64).T).T
+
+
+def multiply_sparse_rows(X: Any, centers: np.ndarray) -> np.ndarray:
+    """Return ``X @ centers.T`` for sparse rows."""
+    is_used = np.zeros(X.shape[1], dtype=bool)
+    is_used[X.indices] = True
+    used = np.flatnonzero(is_used)  # few rows use few columns: the centres are not copied as a whole
+    return np.asarray(X[:, used] @ np.ascontiguousarray(centers[:, used].T))
 
 
 @dataclass(eq=False)
@@ -152,10 +161,9 @@ class ClusterStats:
         cls, X: np.ndarray, labels: np.ndarray, weight: np.ndarray, k: int, *, moments: str | None = None
     ) -> ClusterStats:
         """Return the statistics of rows with known labels; `moments` is None, "diagonal" or "full"."""
-        counts = np.bincount(labels, weights=weight, minlength=k)
         if issparse(X):
-            member = csr_array((weight, (labels, np.arange(len(labels)))), shape=(k, len(labels)))
-            return cls(counts, (member @ X).toarray(), None)
+            return cls(np.zeros(k), np.zeros((k, X.shape[1])), None).add_sparse_rows(X, labels, weight)
+        counts = np.bincount(labels, weights=weight, minlength=k)
         if moments is None and X.size * k <= 2**22:  # few rows: one small matrix product
             member = (labels == np.arange(k)[:, None]) * weight
             return cls(counts, member @ X, None)
@@ -179,11 +187,22 @@ class ClusterStats:
                 second[h] = (weighted * block).sum(axis=0) if moments == "diagonal" else weighted.T @ block
         return cls(counts, sums, second)
 
+    def add_sparse_rows(self, X: Any, labels: np.ndarray, weight: np.ndarray) -> ClusterStats:
+        """Add rows with known labels to the sums, in place: few rows change few of these numbers."""
+        k = len(self.counts)
+        self.counts += np.bincount(labels, weights=weight, minlength=k)
+        member = csr_array((weight, (labels, np.arange(len(labels)))), shape=(k, len(labels)))
+        found = (member @ X).tocoo()
+        self.sums[found.row, found.col] += found.data
+        return self
+
 
 def compute_means(stats: ClusterStats, centers: np.ndarray) -> np.ndarray:
     """Return the means of the clusters; an empty cluster keeps its centre."""
-    filled = stats.counts > 0
-    return np.where(filled[:, None], stats.sums / np.where(filled, stats.counts, 1.0)[:, None], centers)
+    empty = stats.counts <= 0
+    means = stats.sums / np.where(empty, 1.0, stats.counts)[:, None]
+    means[empty] = centers[empty]
+    return means
 
 
 def compute_total_cost(stats: ClusterStats, centers: np.ndarray, metric: Metric, second: np.ndarray) -> float:
@@ -192,11 +211,14 @@ def compute_total_cost(stats: ClusterStats, centers: np.ndarray, metric: Metric,
     `second` is the second moment of all rows, which is needed for a shared metric. If each cluster has its
     own metric, the second moments in `stats` are used.
     """
-    if metric.shared:
+    if metric.is_euclidean:
+        images = centers
+    elif metric.shared:
         images = centers * metric.A[0] if metric.diagonal else centers @ metric.A[0]
     else:
         images = metric.apply(centers)[np.arange(len(centers)), np.arange(len(centers))]
-    moved = -2.0 * (images * stats.sums).sum() + stats.counts @ (images * centers).sum(axis=1)
+    lengths = np.einsum("hj,hj->h", images, centers)
+    moved = stats.counts @ lengths - 2.0 * np.einsum("hj,hj", images, stats.sums)
     if metric.shared:
         if metric.diagonal and second.ndim == 2:
             second = second.diagonal()
@@ -294,22 +316,28 @@ def find_nearest(
         assign.nearest_diagonal(X, weight, *terms, labels, sums, squares, counts)
         return ClusterStats(counts, sums, squares)
     # With a shared metric the cost of x in h is W[h] . x + b[h] + x' A x, and x' A x is the same for every h.
-    image = centers * metric.A[0] if metric.diagonal else centers @ metric.A[0]
-    W, b = -2.0 * image, (image * centers).sum(axis=1) - metric.log_det[0]
+    image = centers
+    if not metric.is_euclidean:
+        image = centers * metric.A[0] if metric.diagonal else centers @ metric.A[0]
+    b = np.einsum("hj,hj->h", image, centers) - metric.log_det[0]
+    if issparse(X):
+        from likewise.kernels import assign
+
+        sums, counts = np.zeros((k, d)), np.zeros(k)
+        columns = np.array(image.T, dtype=dtype, order="C")
+        columns *= -2.0
+        csr: Any = X
+        assign.nearest_sparse(
+            csr.data, csr.indices, csr.indptr, weight, columns, b.astype(dtype), labels, sums, counts
+        )
+        return ClusterStats(counts, sums, None)
+    W = -2.0 * image
     if is_small:
         labels[:] = (X @ W.T.astype(dtype) + b.astype(dtype)).argmin(axis=1)
         return ClusterStats.from_labels(X, labels, weight, k, moments=moments)
 
     from likewise.kernels import assign
 
-    if issparse(X):
-        sums, counts = np.zeros((k, d)), np.zeros(k)
-        columns = np.ascontiguousarray(W.T, dtype=dtype)
-        csr: Any = X
-        assign.nearest_sparse(
-            csr.data, csr.indices, csr.indptr, weight, columns, b.astype(dtype), labels, sums, counts
-        )
-        return ClusterStats(counts, sums, None)
     if k % 2:  # the kernel takes clusters two at a time
         W, b = np.vstack([W, np.zeros(d)]), np.append(b, np.inf)
     sums, counts = np.zeros(W.shape), np.zeros(len(W))
@@ -469,9 +497,11 @@ class KMeansSteps:
         objective = compute_total_cost(stats, centers, metric, self._free_second)
         nearest = np.empty(0, dtype=np.int64)
         if self.hinted is not None and placed is not None:
-            stats = stats + ClusterStats.from_labels(
-                self.hinted.X, placed.labels, self.hinted.weight, self.k, moments=moments
-            )
+            given = self.hinted.X, placed.labels, self.hinted.weight
+            if self.rows.is_sparse:
+                stats.add_sparse_rows(*given)
+            else:
+                stats = stats + ClusterStats.from_labels(*given, self.k, moments=moments)
             objective += placed.energy
             nearest = placed.nearest
         if self._fill and (stats.counts == 0).any():
@@ -599,7 +629,8 @@ def alternate(
             metric = steps.learning.fit_metric(
                 found.stats, steps.second, moved, found.hinted_labels, metric, steps.scale
             )
-        near = not learn and float(np.square(moved - centers).sum()) <= shift_tol
+        shift = moved - centers
+        near = not learn and float(np.einsum("hj,hj", shift, shift)) <= shift_tol
         centers, hinted_labels = moved, found.hinted_labels
     else:
         last = steps.assign(centers, metric, hinted_labels)

@@ -549,6 +549,10 @@ class MiniBatchPCKMeans(BatchFitMixin, PCKMeans):
     ----------
     n_clusters : int, default=8
         The number of clusters.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        How rows are compared. "cosine" scales each row to unit length first, here and in `predict`,
+        `transform` and `score`, so that only its direction counts, as is usual for texts and embeddings.
+        Centres are then means of unit rows. A row of zeros has no direction and stays at the origin.
     batch_size : int, default=2048
         Number of rows that `fit` draws per batch. The first batch is three times as large.
     half_life : float or None, default=None
@@ -619,6 +623,7 @@ class MiniBatchPCKMeans(BatchFitMixin, PCKMeans):
         self,
         n_clusters: int = 8,
         *,
+        metric: str = "euclidean",
         batch_size: int = 2048,
         half_life: float | None = None,
         must_weight: float = 1.0,
@@ -634,6 +639,7 @@ class MiniBatchPCKMeans(BatchFitMixin, PCKMeans):
     ) -> None:
         super().__init__(
             n_clusters,
+            metric=metric,
             must_weight=must_weight,
             cannot_weight=cannot_weight,
             init=init,

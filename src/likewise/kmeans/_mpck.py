@@ -45,10 +45,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.sparse import issparse
 from sklearn.utils.extmath import row_norms
 
 from likewise._seeding import ComponentCentroids, HintedSubset
-from likewise.backends import Block, Rows, as_rows
+from likewise.backends import Block, Rows, as_rows, open_thread_map
 from likewise.base import Rule
 from likewise.kmeans._base import IS_ARRAY, KMeansFamily, Projection
 from likewise.kmeans._loop import (
@@ -59,6 +60,7 @@ from likewise.kmeans._loop import (
     Metric,
     Moment,
     compute_mean_squared_distance,
+    multiply_sparse_rows,
     sum_rows,
 )
 
@@ -77,6 +79,11 @@ _LEAST_VARIANCE = 1e-12
 _MAX_ROUNDS = 20
 _MAX_SWEEPS = 20
 FROM_SCRATCH = np.empty(0, dtype=np.int64)
+
+# Costs of linked rows are computed for this many rows at a time. From this many costs on, searches from
+# several starts run in threads.
+_PIECE = 2048
+_MANY_COSTS = 2**20
 
 # Up to this many rows, all are compared for D_h; above it, only rows that are extreme along some direction.
 _EXACT_ROWS = 256
@@ -239,7 +246,11 @@ class MPCKMeans(SoftLinks):
     _rescales_rows = True  # an inverse covariance can overflow even if the covariance does not underflow
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SoftLinks.parameter_rules,
-        "metric": Rule.choice(*get_args(MetricKind)),
+        "metric": Rule(
+            "'full' or 'diagonal', the form of the learned metric (for cosine geometry, scale the rows with "
+            "sklearn.preprocessing.normalize)",
+            lambda value: isinstance(value, str) and value in get_args(MetricKind),
+        ),
         "init": Rule.either(Rule.choice("auto", "hints", "k-means++"), IS_ARRAY),
         "per_cluster": Rule.choice(True, False),
         "regularization": Rule.real(0, strict=True),
@@ -382,6 +393,7 @@ class LinkedRows:
         self._stated_group_weights = np.concatenate([must.weights, cannot.weights])
         self._link_index, self._group_index = index_links(self._ends, self._groups, len(self.rows))
         self._penalty, self._share = penalty, 1.0
+        self._costs, self._threads = np.empty((0, 0)), X.threads
         self._known: tuple[Metric, tuple[np.ndarray, ...]] | None = None
         self._component = hinted.closure.component
         sizes, in_order = hinted.closure.sizes, np.argsort(self._component, kind="stable")
@@ -414,20 +426,33 @@ class LinkedRows:
         from likewise.kernels import icm
 
         Z, norms, dist, X, Y, Q, reach, _ = self._prepare_metric(metric)
+        m, k = len(self.rows), len(centers)
+        if self._costs.shape != (m, k):
+            self._costs = np.empty((m, k))
+        costs, nearest = self._costs, np.empty(m, dtype=np.int64)
         if metric.shared:
             C = metric.embed(centers)
-            costs = norms[:, None] - 2.0 * (Z @ C.T) + (row_norms(C, squared=True) - metric.log_det[0])
-        else:
-            costs = metric.compute_costs(self.X, centers)
-        nearest = costs.argmin(axis=1)
-        costs *= self._pull[:, None]
+            W, lengths = -2.0 * C, row_norms(C, squared=True) - metric.log_det[0]
+            if issparse(Z):
+                costs[...] = multiply_sparse_rows(Z, W)
+        for at in range(0, m, _PIECE):  # in pieces that fit into the CPU cache
+            here = slice(at, at + _PIECE)
+            if not metric.shared:
+                costs[here] = metric.compute_costs(self.X[here], centers)
+            else:
+                if not issparse(Z):
+                    np.matmul(Z[here], W.T, out=costs[here])
+                costs[here] += norms[here, None]
+                costs[here] += lengths
+            nearest[here] = costs[here].argmin(axis=1)
+            costs[here] *= self._pull[here, None]
         problem = icm.IcmProblem(
             costs, *self._link_index, self._is_cannot, self._weight, dist,
             float(self._penalty.alpha), float(self._penalty.beta), np.resize(reach, len(centers)),
             *self._group_index, self._group_is_cannot, self._group_weight, X, Y, Q,
         )  # fmt: skip
         starts = [FROM_SCRATCH] if previous is None else [FROM_SCRATCH, previous]
-        found = search_labels(problem, starts, self._order, self._components)
+        found = search_labels(problem, starts, self._order, self._components, self._threads)
         energy, labels = min(found, key=lambda pair: pair[0])
         return HintedPlacement(labels, energy, nearest)
 
@@ -692,7 +717,11 @@ def index_links(
 
 
 def search_labels(
-    problem: Any, starts: list[np.ndarray], order: np.ndarray, components: tuple[np.ndarray, np.ndarray]
+    problem: Any,
+    starts: list[np.ndarray],
+    order: np.ndarray,
+    components: tuple[np.ndarray, np.ndarray],
+    threads: int = 1,
 ) -> list[tuple[float, np.ndarray]]:
     """Lower the energy locally from each start (empty: from scratch); return energies and labels.
 
@@ -703,8 +732,14 @@ def search_labels(
 
     m, k = problem.U.shape
     gap = np.zeros(m)
-    if k > 1:
-        two = np.partition(problem.U, 1, axis=1)
-        gap = two[:, 1] - two[:, 0]
+    for at in range(0, m if k > 1 else 0, _PIECE):
+        two = np.partition(problem.U[at : at + _PIECE], 1, axis=1)
+        gap[at : at + _PIECE] = two[:, 1] - two[:, 0]
     order = order[np.argsort(-gap[order], kind="stable")]
-    return [icm.descend(problem, start, order, components, _MAX_ROUNDS, _MAX_SWEEPS) for start in starts]
+
+    limits = {"max_rounds": _MAX_ROUNDS, "max_sweeps": _MAX_SWEEPS}
+    descend: Any = partial(icm.descend, problem, order=order, components=components, **limits)
+    if threads == 1 or m * k < _MANY_COSTS:
+        return [descend(start) for start in starts]
+    with open_thread_map(threads) as each:
+        return list(each(descend, starts))

@@ -41,6 +41,10 @@ class PCKMeans(SoftLinks):
     ----------
     n_clusters : int, default=8
         The number of clusters.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        How rows are compared. "cosine" scales each row to unit length first, here and in `predict`,
+        `transform` and `score`, so that only its direction counts, as is usual for texts and embeddings.
+        Centres are then means of unit rows. A row of zeros has no direction and stays at the origin.
     must_weight, cannot_weight : float, default=1.0
         Cost of a violated must-link or cannot-link, in units of the mean squared distance between two rows.
         Multiplied by the weight of each link in the hints.
@@ -97,6 +101,7 @@ class PCKMeans(SoftLinks):
         self,
         n_clusters: int = 8,
         *,
+        metric: str = "euclidean",
         must_weight: float = 1.0,
         cannot_weight: float = 1.0,
         init: Any = "hints",
@@ -108,6 +113,7 @@ class PCKMeans(SoftLinks):
     ) -> None:
         super().__init__(
             n_clusters,
+            metric=metric,
             init=init,
             n_init=n_init,
             max_iter=max_iter,
