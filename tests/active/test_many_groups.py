@@ -167,6 +167,51 @@ def test_few_answers_find_the_groups(groups, n_clusters):
     assert all(len(reply.question.rows) <= 8 for reply in interview.replies)
 
 
+def count(labels):
+    return len(set(labels.tolist()))
+
+
+def test_a_range_bounds_the_groups_at_the_start(groups):
+    X, y = groups
+    sizes = {
+        k: count(Interview(X, n_clusters=k).labels_) for k in ((2, 4), (5, 40), (25, 40), (25, 25), None)
+    }
+    assert sizes == {(2, 4): 4, (5, 40): 16, (25, 40): 25, (25, 25): 25, None: 16}  # 16 is 1.5 sqrt(120)
+    few, many = (count(answer(Interview(X, n_clusters=k), y, 3).labels_) for k in ((2, 4), (25, 40)))
+    assert few <= 4 < 16 < many <= 40
+
+
+def test_more_groups_than_the_range_allows_are_checked_for_being_the_same():
+    X, y = make_groups(spread=0.6)
+    scores = []
+    for k in (None, (2, 40), (2, 4)):
+        interview = answer(Interview(X, strategy="groups"), y, 35)
+        limited = Interview(X, strategy="groups", n_clusters=k)
+        limited.replace(interview.replies)
+        state = limited._make_state(frozenset())
+        model = state.model
+        answers = model.log_.cut(state.replies)
+        asker = _GroupAsker(limited.strategy, state, model.groups_, model.log_, answers)
+        scores.append(asker.ask_check().score)
+    assert scores[0] == scores[1] < scores[2]
+
+
+def test_a_range_is_saved(groups, tmp_path):
+    X, y = groups
+    interview = answer(Interview(X, n_clusters=(5, 40)), y, 30)
+    interview.save(tmp_path / "range.json")
+    loaded = Interview.load(tmp_path / "range.json", X)
+    assert (loaded.n_clusters, loaded.cluster_range) == (None, (5, 40))
+    assert loaded.ask() == interview.ask()
+    assert loaded.labels_.tolist() == interview.labels_.tolist()
+
+
+def test_a_range_in_a_pool():
+    X, y = make_groups(n_groups=6, n_rows=60, spread=0.3)
+    interview = answer(Interview(X, n_clusters=(4, 9), pool=Pool(200)), y, 20)
+    assert adjusted_rand_score(y, interview.labels_) > 0.8
+
+
 def test_all_questions_about_groups_end_in_the_truth():
     X, y = make_groups(n_groups=5, n_rows=6, spread=1.2)
     interview = answer(Interview(X, strategy="groups"), y, 500)
@@ -336,6 +381,28 @@ def test_one_group_and_two_rows():
 def test_more_groups_than_rows_are_refused():
     with pytest.raises(ValueError, match="only 3 rows"):
         Interview(np.eye(3), strategy="groups", n_clusters=4)
+
+
+@pytest.mark.parametrize("bad", [(5,), (9, 3), (1, 3), (5, 7.5), (3, 4, 5)])
+def test_a_range_that_is_none_is_refused(groups, bad):
+    with pytest.raises(ValueError, match=r"two integers of at least 2, the smaller one first"):
+        Interview(groups[0], n_clusters=bad)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_clusters": (5, 121)}, "only 120 rows"),
+        ({"n_clusters": (5, 9), "discover": True}, "leave discover=True out"),
+        ({"n_clusters": (5, 9), "strategy": "regions"}, "'regions' cannot use"),
+        ({"n_clusters": (5, 9), "strategy": "info"}, "'info' cannot use"),
+        ({"n_clusters": (5, 9), "model": PCKMeans(7)}, "Set only one"),
+        ({"n_clusters": (5, 60), "pool": Pool(50)}, r"n_clusters=\(5, 60\), but pool.size=50"),
+    ],
+)
+def test_a_range_that_cannot_be_used_is_refused(groups, settings, message):
+    with pytest.raises(ValueError, match=message):
+        Interview(groups[0], **settings)
 
 
 def test_another_model_is_refused(groups):

@@ -396,22 +396,23 @@ def _find_start_groups(neighborhoods: RowNeighborhoods, n_groups: int, random_st
 
 
 def _add_start_groups(
-    fitted: FittedGroups, start: IntArray, n_clusters: int | None
+    fitted: FittedGroups, start: IntArray, bounds: tuple[int, int | None]
 ) -> tuple[FloatArray, FloatArray]:
     """Return probabilities and evidence with the start groups in which no row is confirmed.
 
-    They stand for groups that were not found yet: as many as are missing, or, if the number of groups is
-    unknown, those whose rows probably belong to no group so far.
+    They stand for groups that were not found yet: those whose rows probably belong to no group so far, and
+    as many as are missing from the fewest or most groups that there can be.
     """
     Z, sure = fitted.transformed_rows, fitted.confirmed >= 0
     size = np.bincount(start)
     touched = np.bincount(start[sure], minlength=len(size)) > 0
     new = np.bincount(start, weights=fitted.p_new)
     free = np.flatnonzero(~touched & (size > 0))
-    if n_clusters is None:
-        free = free[new[free] > 0.5 * size[free]]
-    else:
-        free = free[np.argsort(-new[free], kind="stable")][: max(n_clusters - fitted.n_groups, 0)]
+    likely = new[free] > 0.5 * size[free]
+    fewest, most = (len(free) if k is None else max(k - fitted.n_groups, 0) for k in bounds)
+    wanted = min(max(int(likely.sum()), fewest), most)
+    order = np.lexsort((-new[free], ~likely)) if fewest < most else np.argsort(-new[free], kind="stable")
+    free = free[order[:wanted]]
     if not len(free):
         return fitted.proba, fitted.evidence
     sums = np.array([Z[start == g].sum(axis=0) for g in free])
@@ -527,8 +528,9 @@ class GroupClustering(ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, optional
-        The number of groups. If None it is unknown: start groups are :math:`1.5 \sqrt{n}`.
+    n_clusters : int or (int, int), optional
+        The number of groups, or the smallest and largest number that it may be. If None it is unknown. There
+        are :math:`1.5 \sqrt{n}` start groups, or the nearest number that is allowed.
     error_rate : float or "learn", default="learn"
         The proportion of wrong answers, or "learn".
     learn_metric : bool, default=True
@@ -557,7 +559,7 @@ class GroupClustering(ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int | None = None,
+        n_clusters: int | tuple[int, int] | None = None,
         *,
         error_rate: float | str = "learn",
         learn_metric: bool = True,
@@ -650,22 +652,29 @@ class GroupClustering(ClusterMixin, BaseEstimator):
         self.error_rate_ = GroupErrorRate(*rates)
         return self
 
+    @property
+    def bounds(self) -> tuple[int, int | None]:
+        """The fewest and most groups that there can be; 0 and None if their number is unknown."""
+        k = self.n_clusters
+        return (0, None) if k is None else k if isinstance(k, tuple) else (k, k)
+
     @cached_property
     def labels_(self) -> npt.NDArray[np.int64]:
         """The group of each row; computed when it is first read."""
         neighborhoods, found = self.log_.neighborhoods, self.groups_
         n = len(neighborhoods.rows)
-        if found is None or self.n_clusters is None or found.n_groups < self.n_clusters:
+        fewest, most = self.bounds
+        known = found is not None and most is not None and found.n_groups >= most
+        if not known:
             start = self.log_.get_start(
-                self.n_clusters or max(2, round(1.5 * n**0.5)),
+                min(max(2, round(1.5 * n**0.5), fewest), n if most is None else most),
                 lambda k: _find_start_groups(neighborhoods, min(k, n), int(self.random_state or 0)),
             )
         if found is None:
             labels = _separate_start_groups(neighborhoods, start, self._links)
         else:
-            known = self.n_clusters is not None and found.n_groups >= self.n_clusters
             P, evidence = (
-                (found.proba, found.evidence) if known else _add_start_groups(found, start, self.n_clusters)
+                (found.proba, found.evidence) if known else _add_start_groups(found, start, self.bounds)
             )
             labels = _train_on_itself(neighborhoods.rows, found, P, evidence)
         return np.unique(labels, return_inverse=True)[1].astype(np.int64)

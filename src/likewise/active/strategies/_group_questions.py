@@ -418,8 +418,9 @@ class _GroupAsker:
         checks = answers.again[answers.again[:, 3] == 0]
         chance = (1.0 + checks[-_LAST_CHECKS:, 2].sum()) / (4.0 + len(checks[-_LAST_CHECKS:]))
         small = self.n_confirmed <= _CHECK_SIZE
-        if (k := self.state.n_clusters) is not None and self.n_groups > k:
-            chance = max(chance, min(0.5, (self.n_groups - k) / max(int(small.sum()), 1)))
+        most: int | None = self.state.model.bounds[1]
+        if most is not None and self.n_groups > most:
+            chance = max(chance, min(0.5, (self.n_groups - most) / max(int(small.sum()), 1)))
         times = np.bincount(checks[:, 1].astype(np.int64), minlength=len(answers.references))[self.first_ref]
         last = answers.births.copy()
         np.maximum.at(last, answers.again[:, 1].astype(np.int64), answers.again[:, 0].astype(np.int64))
