@@ -1,5 +1,7 @@
 """Placements, members of groups and questions about two groups, for many groups or an unknown number."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
@@ -7,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from likewise import PCKMeans, Supervision
 from likewise.active import Answer, GroupQuestions, Interview, Pool, Question, Reply, simulate
 from likewise.active._group_answers import AnswerLog, RowNeighborhoods, scale_rows
-from likewise.active._group_model import GroupClustering, fit_groups
+from likewise.active._group_model import GroupClustering, _fit_threshold, fit_groups
 from likewise.active.strategies._group_questions import _GroupAsker
 from likewise.exceptions import SupervisionError
 from likewise.oracles import LabelOracle, make_oracle
@@ -557,6 +559,37 @@ def test_a_wrong_placement_is_a_suspect_until_it_is_confirmed(groups):
     interview.confirm(question)
     confirmed = [each for each in interview.suspects if each.question == question]
     assert all(each.confirmed and each.chance < suspect.chance for each in confirmed)
+
+
+def test_wrong_answers_hardly_move_the_threshold_of_new_groups(neighborhoods):
+    """Two of 22 rows of new groups were placed in a group that is far away."""
+    old, new, wrong = ([[0.6, 0, 0]] * 40, [[0.2, 1, 0]] * 20, [[0.0, 0, 0]] * 2)
+    log = AnswerLog(neighborhoods).cut(())
+    right, robust, fragile = (
+        _fit_threshold(replace(log, placed=np.array(placed)), 0.3, rate)
+        for placed, rate in ((old + new, 0.1), (old + new + wrong, 0.1), (old + new + wrong, 0.0))
+    )
+    assert 2 * (right - robust) < right - fragile
+
+
+def test_a_row_of_an_unknown_group_in_a_wrong_group_does_not_hide_its_own():
+    X, y = make_groups(n_groups=8, n_rows=15, spread=0.5)
+    rows = [np.flatnonzero(y == g).tolist() for g in range(8)]
+    replies = [
+        Reply(Question.placement(rows[g][0], [rows[h][0] for h in range(g)]), "NEW") for g in range(1, 7)
+    ]
+    for g in range(7):
+        shown = [rows[h][0] for h in range(7)]
+        replies += [Reply(Question.placement(row, shown), rows[g][0]) for row in rows[g][1:3]]
+    odd, fitted = rows[7][0], []
+    replies.append(Reply(Question.placement(odd, [rows[h][0] for h in range(7)]), rows[3][0]))
+    for rate in (0.1, 0.0):
+        model = GroupClustering(error_rate=rate)
+        fitted.append(model.fit_replies(AnswerLog(RowNeighborhoods.from_data(X, 0)), tuple(replies)).groups_)
+    assert fitted[0].elsewhere[odd] > 0.5
+    assert np.delete(fitted[0].elsewhere, odd).max() < 0.1
+    assert (fitted[0].p_new[rows[7][1:]] > fitted[1].p_new[rows[7][1:]]).all()
+    assert (fitted[0].nearness[rows[7][1:]] < fitted[1].nearness[rows[7][1:]]).mean() > 0.9
 
 
 def test_a_second_answer_about_a_row_contradicts_the_first(groups):

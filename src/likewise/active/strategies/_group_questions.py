@@ -293,10 +293,18 @@ class _GroupAsker:
             "names": [self.names.get(group) for group in groups] if self.names else None,
         }
 
+    @cached_property
+    def members(self) -> list[IntArray]:
+        """The confirmed rows of each group."""
+        rows = np.flatnonzero(self.confirmed >= 0)
+        rows = rows[np.argsort(self.confirmed[rows], kind="stable")]
+        return np.split(rows, np.searchsorted(self.confirmed[rows], np.arange(1, self.n_groups)))
+
     def find_typical(self, group: int, without: int = -1) -> list[int]:
         """Return the confirmed rows of a group that are nearest to its mean, its reference first."""
         reference = self.get_reference(group)
-        rows = np.setdiff1d(np.flatnonzero(self.confirmed == group), without)
+        rows = self.members[group]
+        rows = rows[rows != without]
         order = rows[np.argsort(-(self.neighborhoods.rows[rows] @ self.means[group]), kind="stable")].tolist()
         return [reference, *(row for row in order[:_N_EXAMPLES] if row != reference)][:_N_EXAMPLES]
 
