@@ -380,9 +380,63 @@ def test_one_group_and_two_rows():
     assert interview.labels_.tolist() == [0, 0]
 
 
+def test_rows_that_are_all_alike_can_be_told_apart_by_answers():
+    y = np.arange(20) % 4
+    interview = answer(Interview(np.ones((20, 3)), strategy="groups"), y, 100)
+    assert interview.finished
+    assert adjusted_rand_score(y, interview.labels_) == 1.0
+
+
+def test_every_row_can_be_a_group_of_its_own():
+    X = np.random.default_rng(0).normal(size=(12, 4))
+    interview = answer(Interview(X, strategy="groups"), np.arange(12), 100)
+    assert interview.finished
+    assert sorted(interview.labels_.tolist()) == list(range(12))
+
+
 def test_more_groups_than_rows_are_refused():
     with pytest.raises(ValueError, match="only 3 rows"):
         Interview(np.eye(3), strategy="groups", n_clusters=4)
+    for k in (4, (2, 4)):
+        with pytest.raises(ValueError, match="only 3 rows"):
+            GroupClustering(k).fit(np.eye(3))
+
+
+@pytest.mark.parametrize("bad", [0, 2.5, "3", (3, 2), (1, 2, 3), (0, 2)])
+def test_a_number_of_groups_that_is_none_is_refused(bad):
+    with pytest.raises(ValueError, match="GroupClustering: n_clusters must be an integer of at least 1"):
+        GroupClustering(bad).fit(np.eye(3))
+
+
+def test_a_placement_keeps_its_meaning_if_groups_change_after_it_was_shown():
+    y = np.repeat(np.arange(4), 10)
+    X = np.eye(4)[y] + 0.1 * np.random.default_rng(0).normal(size=(40, 4))
+    interview = Interview(X, strategy="groups")
+    first = Question.placement(10, [0])
+    interview.tell(first, "NEW")
+    interview.tell(Question.placement(20, [0, 10]), "NEW")
+    shown, join = Question.placement(11, [0, 10, 20]), Question.groups(0, 10)
+    interview.tell(join, "SAME")  # the groups of 0 and 10 are joined before the placement is answered
+    interview.tell(join, "SAME")
+    interview.tell(shown, 10)
+    assert interview.labels_[0] == interview.labels_[10] == interview.labels_[11] != interview.labels_[20]
+    for question in (join, join, first):  # and now row 10 starts no group any more
+        interview.undo(question)
+    assert interview.labels_[0] != interview.labels_[10] == interview.labels_[11] != interview.labels_[20]
+    assert interview.ask() is not None
+
+
+def test_a_name_for_two_groups_that_differ_is_a_contradiction():
+    X, y = make_groups(n_groups=3, n_rows=10)
+    first, other = (int(np.flatnonzero(y == g)[0]) for g in (0, 1))
+    interview = Interview(X, strategy="groups")
+    interview.tell(Question.placement(other, [first]), "NEW")
+    interview.tell(Question.label(first), "owl")
+    interview.tell(Question.label(other), "owl")
+    assert [set(found.rows) for found in interview.contradictions] == [{first, other}]
+    assert interview.names == {"owl": first}
+    interview.undo()
+    assert interview.contradictions == ()
 
 
 @pytest.mark.parametrize("bad", [(5,), (9, 3), (1, 3), (5, 7.5), (3, 4, 5)])

@@ -29,6 +29,7 @@ from likewise.active._group_answers import (
     scale_lengths,
 )
 from likewise.active._questions import MOST_GROUPS, Reply
+from likewise.base import Rule
 from likewise.exceptions import SupervisionError
 from likewise.supervision import Supervision
 
@@ -615,6 +616,17 @@ class GroupClustering(ClusterMixin, BaseEstimator):
             raise SupervisionError(
                 f"GroupClustering does not use {' or '.join(sorted(unused))}. Convert them with "
                 "hints.to_links()."
+            )
+        k = [] if self.n_clusters is None else np.ravel(self.n_clusters).tolist()
+        if not all(Rule.integer(1).holds(each) for each in k) or k != sorted(k) or len(k) > 2:
+            raise ValueError(
+                "GroupClustering: n_clusters must be an integer of at least 1, or two of them, the smaller "
+                f"one first, or None; got {self.n_clusters!r}."
+            )
+        if k and k[-1] > len(rows):
+            raise ValueError(
+                f"GroupClustering: n_clusters={self.n_clusters}, but there are only {len(rows)} rows. Use "
+                "fewer clusters."
             )
         neighborhoods = RowNeighborhoods.from_data(rows, int(self.random_state or 0))
         log = AnswerLog(neighborhoods, list_relations_of_hints(hints), list_names_of_hints(hints))
