@@ -216,19 +216,22 @@ def _separate(logits: FloatArray, links: IntArray) -> FloatArray:
     return logits
 
 
-def _learn_transform(rows: FloatArray, R: FloatArray) -> FloatArray:
-    """Return W = S^(-1/4): S is the scatter within groups, shrunk by half towards the identity."""
+def _learn_transform(rows: FloatArray, R: FloatArray, moment: FloatArray) -> FloatArray:
+    """Return W = S^(-1/4): S is the scatter within groups, shrunk by half towards the identity.
+
+    `moment` is the weighted sum of the outer products of the rows with themselves.
+    """
     size = R.sum(axis=0)
     means = R.T @ rows / np.maximum(size, 1e-12)[:, None]
-    weights = R.sum(axis=1)
-    scatter = (rows * weights[:, None]).T @ rows - (means * size[:, None]).T @ means
-    S = scatter / max(float(weights.sum()), 1e-12)
+    S = (moment - (means * size[:, None]).T @ means) / max(float(size.sum()), 1e-12)
     S = 0.5 * S + 0.5 * max(np.trace(S) / len(S), 1e-9) * np.eye(len(S), dtype=np.float32)
     values, vectors = np.linalg.eigh(S)  # well-conditioned: single precision is enough
     return np.asarray((vectors * np.maximum(values, 1e-12) ** -0.25) @ vectors.T)
 
 
-def _predicts_better(rows: FloatArray, R: FloatArray, answers: GroupAnswers, confirmed: IntArray) -> bool:
+def _predicts_better(
+    rows: FloatArray, R: FloatArray, moment: FloatArray, answers: GroupAnswers, confirmed: IntArray
+) -> bool:
     """Return True if the learned metric predicts held-out answers better: those about every other row."""
     known = np.unique(answers.rows[confirmed[answers.rows] >= 0])
     if len(known) < _FEWEST_HELD_OUT:
@@ -236,8 +239,9 @@ def _predicts_better(rows: FloatArray, R: FloatArray, answers: GroupAnswers, con
     half = known[::2]
     kept = R.copy()
     kept[half] = 0.0
+    left_out = (rows[half] * R[half].sum(axis=1)[:, None]).T @ rows[half]
     gain = 0.0
-    for sign, Z in ((-1, rows), (1, scale_lengths(rows @ _learn_transform(rows, kept)))):
+    for sign, Z in ((-1, rows), (1, scale_lengths(rows @ _learn_transform(rows, kept, moment - left_out)))):
         P = softmax(Z[half] @ (_SHARPNESS * scale_lengths(kept.T @ Z)).T, axis=1)
         gain += sign * float(np.log(P[np.arange(len(half)), confirmed[half]] + 1e-3).sum())
     return gain > 0
@@ -352,17 +356,18 @@ def fit_groups(
         R = _compute_proba(Z @ means.T, E, answers.links)
         R *= weights
         if learn_metric and left <= _METRIC_PASSES:
-            transform = _learn_transform(rows, R)
+            if left == _METRIC_PASSES:
+                moment = np.asarray((rows * weights).T @ rows, dtype=np.float32)
+            transform = _learn_transform(rows, R, moment)
             Z = scale_lengths(rows @ transform)
         sums = R.T @ Z
         means = scale_lengths(sums)
-        if source is None and left == _FIRST_PASSES // 2 and rate > 0:
-            spaces = (Z, sums), (rows, sums if Z is rows else R.T @ rows)
-            found = _compute_doubt(answered_rows, spaces, R, E, confirmed, threshold)
+        if source is None and left == _METRIC_PASSES + 1 and rate > 0:
+            found = _compute_doubt(answered_rows, [(Z, sums)] * 2, R, E, confirmed, threshold)
             weights[answered_rows, 0] = 1.0 - found[1]
     raw_sums = sums if Z is rows else R.T @ rows
     raw = scale_lengths(raw_sums)
-    if learn_metric and not _predicts_better(rows, R, answers, confirmed):
+    if learn_metric and not _predicts_better(rows, R, moment, answers, confirmed):
         transform, Z, sums, means = None, rows, raw_sums, raw
     if learns and source is None and len(answers.rows) >= _FEWEST_HELD_OUT:
         rate, interval = _learn_rate(answers, R, Z, sums)
