@@ -1,5 +1,7 @@
 """Placements, members of groups and questions about two groups, for many groups or an unknown number."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
@@ -7,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from likewise import PCKMeans, Supervision
 from likewise.active import Answer, GroupQuestions, Interview, Pool, Question, Reply, simulate
 from likewise.active._group_answers import AnswerLog, RowNeighborhoods, scale_rows
-from likewise.active._group_model import GroupClustering, fit_groups
+from likewise.active._group_model import GroupClustering, _fit_threshold, fit_groups
 from likewise.active.strategies._group_questions import _GroupAsker
 from likewise.exceptions import SupervisionError
 from likewise.oracles import LabelOracle, make_oracle
@@ -165,6 +167,51 @@ def test_few_answers_find_the_groups(groups, n_clusters):
     kinds = {reply.question.kind for reply in interview.replies}
     assert "placement" in kinds
     assert all(len(reply.question.rows) <= 8 for reply in interview.replies)
+
+
+def count(labels):
+    return len(set(labels.tolist()))
+
+
+def test_a_range_bounds_the_groups_at_the_start(groups):
+    X, y = groups
+    sizes = {
+        k: count(Interview(X, n_clusters=k).labels_) for k in ((2, 4), (5, 40), (25, 40), (25, 25), None)
+    }
+    assert sizes == {(2, 4): 4, (5, 40): 16, (25, 40): 25, (25, 25): 25, None: 16}  # 16 is 1.5 sqrt(120)
+    few, many = (count(answer(Interview(X, n_clusters=k), y, 3).labels_) for k in ((2, 4), (25, 40)))
+    assert few <= 4 < 16 < many <= 40
+
+
+def test_more_groups_than_the_range_allows_are_checked_for_being_the_same():
+    X, y = make_groups(spread=0.6)
+    scores = []
+    for k in (None, (2, 40), (2, 4)):
+        interview = answer(Interview(X, strategy="groups"), y, 35)
+        limited = Interview(X, strategy="groups", n_clusters=k)
+        limited.replace(interview.replies)
+        state = limited._make_state(frozenset())
+        model = state.model
+        answers = model.log_.cut(state.replies)
+        asker = _GroupAsker(limited.strategy, state, model.groups_, model.log_, answers)
+        scores.append(asker.ask_check().score)
+    assert scores[0] == scores[1] < scores[2]
+
+
+def test_a_range_is_saved(groups, tmp_path):
+    X, y = groups
+    interview = answer(Interview(X, n_clusters=(5, 40)), y, 30)
+    interview.save(tmp_path / "range.json")
+    loaded = Interview.load(tmp_path / "range.json", X)
+    assert (loaded.n_clusters, loaded.cluster_range) == (None, (5, 40))
+    assert loaded.ask() == interview.ask()
+    assert loaded.labels_.tolist() == interview.labels_.tolist()
+
+
+def test_a_range_in_a_pool():
+    X, y = make_groups(n_groups=6, n_rows=60, spread=0.3)
+    interview = answer(Interview(X, n_clusters=(4, 9), pool=Pool(200)), y, 20)
+    assert adjusted_rand_score(y, interview.labels_) > 0.8
 
 
 def test_all_questions_about_groups_end_in_the_truth():
@@ -333,9 +380,85 @@ def test_one_group_and_two_rows():
     assert interview.labels_.tolist() == [0, 0]
 
 
+def test_rows_that_are_all_alike_can_be_told_apart_by_answers():
+    y = np.arange(20) % 4
+    interview = answer(Interview(np.ones((20, 3)), strategy="groups"), y, 100)
+    assert interview.finished
+    assert adjusted_rand_score(y, interview.labels_) == 1.0
+
+
+def test_every_row_can_be_a_group_of_its_own():
+    X = np.random.default_rng(0).normal(size=(12, 4))
+    interview = answer(Interview(X, strategy="groups"), np.arange(12), 100)
+    assert interview.finished
+    assert sorted(interview.labels_.tolist()) == list(range(12))
+
+
 def test_more_groups_than_rows_are_refused():
     with pytest.raises(ValueError, match="only 3 rows"):
         Interview(np.eye(3), strategy="groups", n_clusters=4)
+    for k in (4, (2, 4)):
+        with pytest.raises(ValueError, match="only 3 rows"):
+            GroupClustering(k).fit(np.eye(3))
+
+
+@pytest.mark.parametrize("bad", [0, 2.5, "3", (3, 2), (1, 2, 3), (0, 2)])
+def test_a_number_of_groups_that_is_none_is_refused(bad):
+    with pytest.raises(ValueError, match="GroupClustering: n_clusters must be an integer of at least 1"):
+        GroupClustering(bad).fit(np.eye(3))
+
+
+def test_a_placement_keeps_its_meaning_if_groups_change_after_it_was_shown():
+    y = np.repeat(np.arange(4), 10)
+    X = np.eye(4)[y] + 0.1 * np.random.default_rng(0).normal(size=(40, 4))
+    interview = Interview(X, strategy="groups")
+    first = Question.placement(10, [0])
+    interview.tell(first, "NEW")
+    interview.tell(Question.placement(20, [0, 10]), "NEW")
+    shown, join = Question.placement(11, [0, 10, 20]), Question.groups(0, 10)
+    interview.tell(join, "SAME")  # the groups of 0 and 10 are joined before the placement is answered
+    interview.tell(join, "SAME")
+    interview.tell(shown, 10)
+    assert interview.labels_[0] == interview.labels_[10] == interview.labels_[11] != interview.labels_[20]
+    for question in (join, join, first):  # and now row 10 starts no group any more
+        interview.undo(question)
+    assert interview.labels_[0] != interview.labels_[10] == interview.labels_[11] != interview.labels_[20]
+    assert interview.ask() is not None
+
+
+def test_a_name_for_two_groups_that_differ_is_a_contradiction():
+    X, y = make_groups(n_groups=3, n_rows=10)
+    first, other = (int(np.flatnonzero(y == g)[0]) for g in (0, 1))
+    interview = Interview(X, strategy="groups")
+    interview.tell(Question.placement(other, [first]), "NEW")
+    interview.tell(Question.label(first), "owl")
+    interview.tell(Question.label(other), "owl")
+    assert [set(found.rows) for found in interview.contradictions] == [{first, other}]
+    assert interview.names == {"owl": first}
+    interview.undo()
+    assert interview.contradictions == ()
+
+
+@pytest.mark.parametrize("bad", [(5,), (9, 3), (1, 3), (5, 7.5), (3, 4, 5)])
+def test_a_range_that_is_none_is_refused(groups, bad):
+    with pytest.raises(ValueError, match=r"two integers of at least 2, the smaller one first"):
+        Interview(groups[0], n_clusters=bad)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_clusters": (5, 121)}, "only 120 rows"),
+        ({"n_clusters": (5, 9), "discover": True}, "leave discover=True out"),
+        ({"n_clusters": (5, 9), "strategy": "regions"}, "'regions' cannot use"),
+        ({"n_clusters": (5, 9), "strategy": "info"}, "'info' cannot use"),
+        ({"n_clusters": (5, 9), "model": PCKMeans(7)}, "Set only one"),
+        ({"n_clusters": (5, 60), "pool": Pool(50)}, r"n_clusters=\(5, 60\), but pool.size=50"),
+    ],
+)
+def test_a_range_that_cannot_be_used_is_refused(groups, settings, message):
+    with pytest.raises(ValueError, match=message):
+        Interview(groups[0], **settings)
 
 
 def test_another_model_is_refused(groups):
@@ -490,6 +613,37 @@ def test_a_wrong_placement_is_a_suspect_until_it_is_confirmed(groups):
     interview.confirm(question)
     confirmed = [each for each in interview.suspects if each.question == question]
     assert all(each.confirmed and each.chance < suspect.chance for each in confirmed)
+
+
+def test_wrong_answers_hardly_move_the_threshold_of_new_groups(neighborhoods):
+    """Two of 22 rows of new groups were placed in a group that is far away."""
+    old, new, wrong = ([[0.6, 0, 0]] * 40, [[0.2, 1, 0]] * 20, [[0.0, 0, 0]] * 2)
+    log = AnswerLog(neighborhoods).cut(())
+    right, robust, fragile = (
+        _fit_threshold(replace(log, placed=np.array(placed)), 0.3, rate)
+        for placed, rate in ((old + new, 0.1), (old + new + wrong, 0.1), (old + new + wrong, 0.0))
+    )
+    assert 2 * (right - robust) < right - fragile
+
+
+def test_a_row_of_an_unknown_group_in_a_wrong_group_does_not_hide_its_own():
+    X, y = make_groups(n_groups=8, n_rows=15, spread=0.5)
+    rows = [np.flatnonzero(y == g).tolist() for g in range(8)]
+    replies = [
+        Reply(Question.placement(rows[g][0], [rows[h][0] for h in range(g)]), "NEW") for g in range(1, 7)
+    ]
+    for g in range(7):
+        shown = [rows[h][0] for h in range(7)]
+        replies += [Reply(Question.placement(row, shown), rows[g][0]) for row in rows[g][1:3]]
+    odd, fitted = rows[7][0], []
+    replies.append(Reply(Question.placement(odd, [rows[h][0] for h in range(7)]), rows[3][0]))
+    for rate in (0.1, 0.0):
+        model = GroupClustering(error_rate=rate)
+        fitted.append(model.fit_replies(AnswerLog(RowNeighborhoods.from_data(X, 0)), tuple(replies)).groups_)
+    assert fitted[0].elsewhere[odd] > 0.5
+    assert np.delete(fitted[0].elsewhere, odd).max() < 0.1
+    assert (fitted[0].p_new[rows[7][1:]] > fitted[1].p_new[rows[7][1:]]).all()
+    assert (fitted[0].nearness[rows[7][1:]] < fitted[1].nearness[rows[7][1:]]).mean() > 0.9
 
 
 def test_a_second_answer_about_a_row_contradicts_the_first(groups):

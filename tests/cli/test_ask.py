@@ -320,6 +320,18 @@ def test_what_an_interview_was_begun_with_cannot_be_changed(run, files, more, ex
     assert answers(files) == ["SAME"]
 
 
+def test_a_range_of_the_number_of_clusters_is_asked_about_as_groups(run, files):
+    ranged = ["ask", "data.csv", "-k", "2:4", "--id", "name"]
+    result = run(*ranged, "--hints", "h.csv", "--labels", "l.csv", input="n\n")
+    assert "Which group does it belong to?" in result.stderr
+    assert "cluster data.csv -k 2 --hints h.csv" in result.stderr  # as many as were found
+    assert read_saved(files)["n_clusters"] == [2, 4]
+    run(*ranged, input="u\n")
+    result = run("ask", "data.csv", "-k", "2:5", "--id", "name", input="u\n", code=2)
+    assert "was started with -k 2:4" in result.stderr
+    assert len(answers(files)) == 2
+
+
 def test_the_file_of_other_data_is_refused_and_left_alone(run, files):
     run(*ASK, input="y\n")
     before = (files / "data.ask.json").read_bytes()
@@ -691,6 +703,14 @@ def test_it_is_reported_whether_to_go_on(run, files):
     ("words", "code", "expected"),
     [
         (["-k", "7"], 1, "7 clusters need at least as many rows; got 6."),
+        (["-k", "2:7"], 1, "7 clusters need at least as many rows; got 6."),
+        (["-k", "4:2"], 2, "the smaller number of a range first, such as 50:100; got '4:2'."),
+        (
+            ["-k", "two"],
+            2,
+            "expected the number of clusters, such as 4, or a range, such as 50:100; got 'two'.",
+        ),
+        (["-k", "2:4", "--strategy", "npu"], 1, "a range, which the strategy 'npu' cannot use"),
         ([], 2, "give the number of clusters with -k, or --discover"),
         (["-k", "1"], 2, "-k"),
         (["-k", "2", "--show", "nme"], 2, "has no column 'nme'; did you mean 'name'?"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,8 +90,16 @@ def check_errors(errors: Any) -> float | str:
     return float(errors)
 
 
-def check_n_clusters(n_clusters: Any, model: Any, discover: bool, n_samples: int) -> int | None:
-    """Return the number of clusters, as given or from the model; None if it is unknown."""
+ClusterRange = tuple[int, int]
+
+
+def check_n_clusters(
+    n_clusters: Any, model: Any, discover: bool, n_samples: int
+) -> tuple[int | None, ClusterRange | None]:
+    """Return the number of clusters, as given or from the model, and the range that is given instead.
+
+    The number is None if it is unknown, and the range if there is none.
+    """
     of_model = getattr(model, "n_clusters", None)
     if discover and model is not None and of_model is None:
         raise ValueError(
@@ -105,13 +114,32 @@ def check_n_clusters(n_clusters: Any, model: Any, discover: bool, n_samples: int
             "them."
         )
     if n_clusters is None:
-        return None
-    k = check_integer("n_clusters", n_clusters, low=2)
-    if k > n_samples:
+        return None, None
+    if isinstance(n_clusters, tuple | list):
+        k, bounds = _check_cluster_range(n_clusters, discover)
+    else:
+        k, bounds = check_integer("n_clusters", n_clusters, low=2), None
+    if max(bounds or (k or 0,)) > n_samples:
         raise ValueError(
-            f"Interview: n_clusters={k}, but there are only {n_samples} rows. Use fewer clusters."
+            f"Interview: n_clusters={n_clusters}, but there are only {n_samples} rows. Use fewer clusters."
         )
-    return k
+    return k, bounds
+
+
+def _check_cluster_range(bounds: Sequence[Any], discover: bool) -> tuple[int | None, ClusterRange | None]:
+    """Return the number of clusters if both bounds are equal, and the range otherwise."""
+    if len(bounds) != 2 or not all(Rule.integer(2).holds(bound) for bound in bounds) or bounds[0] > bounds[1]:
+        raise ValueError(
+            "Interview: a range of n_clusters must be two integers of at least 2, the smaller one first, "
+            f"such as (50, 100); got {bounds!r}."
+        )
+    if discover:
+        raise ValueError(
+            f"Interview: n_clusters={tuple(bounds)} is a range already; leave discover=True out, which is "
+            "for an unknown number."
+        )
+    low, high = map(int, bounds)
+    return (low, None) if low == high else (None, (low, high))
 
 
 def warn_of_too_few_clusters(hints: Supervision, n_clusters: int | None) -> None:

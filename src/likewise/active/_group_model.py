@@ -28,7 +28,8 @@ from likewise.active._group_answers import (
     list_relations_of_hints,
     scale_lengths,
 )
-from likewise.active._questions import Reply
+from likewise.active._questions import MOST_GROUPS, Reply
+from likewise.base import Rule
 from likewise.exceptions import SupervisionError
 from likewise.supervision import Supervision
 
@@ -83,6 +84,8 @@ class FittedGroups:
     doubt : ndarray of shape (n_samples,)
         The probability that the answers about a row are wrong, given all other rows and answers; 0 for rows
         without answers and for references.
+    elsewhere : ndarray of shape (n_samples,)
+        The part of `doubt` that the row belongs to no group so far. Its weight in the means is less by it.
     transform : ndarray or None
         The map W; None if it predicts answers no better than the given space.
     rate, rate_interval : float, (float, float)
@@ -101,6 +104,7 @@ class FittedGroups:
     p_new: FloatArray
     nearness: FloatArray
     doubt: FloatArray
+    elsewhere: FloatArray
     threshold: float
     transform: FloatArray | None
     rate: float
@@ -159,14 +163,21 @@ def compute_p_new(nearness: FloatArray, threshold: float) -> FloatArray:
     return np.asarray(expit(-_NEW_SLOPE * (nearness - threshold)), dtype=np.float32)
 
 
-def _fit_threshold(answers: GroupAnswers, start: float) -> float:
-    """Fit the cosine below which a placed row is more often in a new group than not (Newton's method)."""
+def _fit_threshold(answers: GroupAnswers, start: float, rate: float) -> float:
+    """Fit the cosine below which a placed row is more often in a new group than not (Fisher scoring).
+
+    An answer is wrong with probability `rate`: without this, the few rows of new groups that were placed in a
+    group far away would lower the threshold for all rows.
+    """
     last = answers.placed[-_LAST_PLACED:]
     found = start
     for _ in range(12):
         p = expit(-_NEW_SLOPE * (last[:, 0] - found))
-        slope = _NEW_SLOPE * (last[:, 1] - p).sum() - 20.0 * (found - start)
-        curve = _NEW_SLOPE**2 * (p * (1 - p)).sum() + 20.0
+        says_new = rate / MOST_GROUPS + (1 - rate - rate / MOST_GROUPS) * p
+        change = _NEW_SLOPE * (1 - rate - rate / MOST_GROUPS) * p * (1 - p)
+        spread = np.maximum(says_new * (1 - says_new), 1e-12)
+        slope = ((last[:, 1] - says_new) * change / spread).sum() - 20.0 * (found - start)
+        curve = (change**2 / spread).sum() + 20.0
         found += float(np.clip(slope / curve, -0.1, 0.1))
     return found
 
@@ -191,9 +202,9 @@ def _compute_evidence(n: int, answers: GroupAnswers, rate: float) -> tuple[Float
     return E, confirmed
 
 
-def _compute_proba(Z: FloatArray, means: FloatArray, E: FloatArray, links: IntArray) -> FloatArray:
-    """Return P with P_ig proportional to exp(20 z_i m_g + E_ig)."""
-    logits = Z @ (_SHARPNESS * means).T
+def _compute_proba(cosines: FloatArray, E: FloatArray, links: IntArray) -> FloatArray:
+    """Return P with P_ig proportional to exp(20 z_i m_g + E_ig), where z_i m_g are cosines."""
+    logits = _SHARPNESS * cosines
     logits += E
     return np.asarray(softmax(_separate(logits, links), axis=1))
 
@@ -205,19 +216,22 @@ def _separate(logits: FloatArray, links: IntArray) -> FloatArray:
     return logits
 
 
-def _learn_transform(rows: FloatArray, R: FloatArray) -> FloatArray:
-    """Return W = S^(-1/4): S is the scatter within groups, shrunk by half towards the identity."""
+def _learn_transform(rows: FloatArray, R: FloatArray, moment: FloatArray) -> FloatArray:
+    """Return W = S^(-1/4): S is the scatter within groups, shrunk by half towards the identity.
+
+    `moment` is the weighted sum of the outer products of the rows with themselves.
+    """
     size = R.sum(axis=0)
     means = R.T @ rows / np.maximum(size, 1e-12)[:, None]
-    weights = R.sum(axis=1)
-    scatter = (rows * weights[:, None]).T @ rows - (means * size[:, None]).T @ means
-    S = scatter / max(float(weights.sum()), 1e-12)
+    S = (moment - (means * size[:, None]).T @ means) / max(float(size.sum()), 1e-12)
     S = 0.5 * S + 0.5 * max(np.trace(S) / len(S), 1e-9) * np.eye(len(S), dtype=np.float32)
     values, vectors = np.linalg.eigh(S)  # well-conditioned: single precision is enough
     return np.asarray((vectors * np.maximum(values, 1e-12) ** -0.25) @ vectors.T)
 
 
-def _predicts_better(rows: FloatArray, R: FloatArray, answers: GroupAnswers, confirmed: IntArray) -> bool:
+def _predicts_better(
+    rows: FloatArray, R: FloatArray, moment: FloatArray, answers: GroupAnswers, confirmed: IntArray
+) -> bool:
     """Return True if the learned metric predicts held-out answers better: those about every other row."""
     known = np.unique(answers.rows[confirmed[answers.rows] >= 0])
     if len(known) < _FEWEST_HELD_OUT:
@@ -225,8 +239,9 @@ def _predicts_better(rows: FloatArray, R: FloatArray, answers: GroupAnswers, con
     half = known[::2]
     kept = R.copy()
     kept[half] = 0.0
+    left_out = (rows[half] * R[half].sum(axis=1)[:, None]).T @ rows[half]
     gain = 0.0
-    for sign, Z in ((-1, rows), (1, scale_lengths(rows @ _learn_transform(rows, kept)))):
+    for sign, Z in ((-1, rows), (1, scale_lengths(rows @ _learn_transform(rows, kept, moment - left_out)))):
         P = softmax(Z[half] @ (_SHARPNESS * scale_lengths(kept.T @ Z)).T, axis=1)
         gain += sign * float(np.log(P[np.arange(len(half)), confirmed[half]] + 1e-3).sum())
     return gain > 0
@@ -240,22 +255,28 @@ def _compute_cosines_without(Z: FloatArray, sums: FloatArray, own: FloatArray) -
 
 
 def _compute_doubt(
-    rows: IntArray, fits: FloatArray, nearness: FloatArray, E: FloatArray, own: IntArray, threshold: float
-) -> FloatArray:
-    """Return the probability that answers about rows are wrong, given all other rows and answers.
+    which: IntArray,
+    spaces: Sequence[tuple[FloatArray, FloatArray]],
+    R: FloatArray,
+    E: FloatArray,
+    confirmed: IntArray,
+    threshold: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the probability that answers about rows are wrong, and that the rows are in no group so far.
 
-    `fits` are the logits of the groups and `nearness` the cosine to the nearest one, without the row.
-    The alternatives are the other groups, and a group that is not known yet.
+    Both are given all other rows and answers: the groups are those without the row itself. The alternatives
+    to its group are the other groups, and a group that is not known yet. `spaces` are rows and sums of
+    groups, transformed and as given.
     """
-    p_new = compute_p_new(nearness, threshold)
-    shift = fits.max(axis=1, keepdims=True)
-    prior = np.exp(fits - shift)
+    fits, near = (_compute_cosines_without(Z[which], sums, R[which]) for Z, sums in spaces)
+    p_new = compute_p_new(near.max(axis=1), threshold)
+    prior = np.exp(_SHARPNESS * (fits - fits.max(axis=1, keepdims=True)))
     prior *= ((1 - p_new) / prior.sum(axis=1))[:, None]
-    evidence = E[rows]
-    peak = np.maximum(evidence.max(axis=1, initial=0.0), 0.0)
-    joint = prior * np.exp(evidence - peak[:, None])
-    mine = joint[np.arange(len(rows)), own]
-    return np.asarray(1 - mine / np.maximum(joint.sum(axis=1) + p_new * np.exp(-peak), 1e-12))
+    peak = np.maximum(E[which].max(axis=1, initial=0.0), 0.0)
+    joint = prior * np.exp(E[which] - peak[:, None])
+    mine, elsewhere = joint[np.arange(len(which)), confirmed[which]], p_new * np.exp(-peak)
+    total = np.maximum(joint.sum(axis=1) + elsewhere, 1e-12)
+    return 1 - mine / total, elsewhere / total
 
 
 def _learn_rate(
@@ -318,7 +339,7 @@ def fit_groups(
     if source is not None:
         transform, n_old = source.transform, len(source.answers.references)
         raw[answers.group_of[:n_old]] = source.raw_means[source.answers.group_of]
-    threshold = _fit_threshold(answers, neighborhoods.base)
+    threshold = _fit_threshold(answers, neighborhoods.base, rate)
     Z = rows if source is None else source.transformed_rows
     means = raw if transform is None else scale_lengths(raw @ transform)
     fresh = raw if source is None else raw[np.setdiff1d(answers.group_of, answers.group_of[:n_old])]
@@ -327,42 +348,43 @@ def fit_groups(
         nearness = np.maximum(nearness, source.nearness)
     p_new = compute_p_new(nearness, threshold)
     weights = np.where(sure, 1.0, _FREE * (1.0 - p_new)).astype(np.float32)[:, None]
+    answered_rows = np.setdiff1d(answers.rows[sure[answers.rows]], answers.references)
+    if source is not None:
+        weights[answered_rows, 0] = 1.0 - source.elsewhere[answered_rows]
     learn_metric = learn_metric and source is None and answers.n_answers >= _FIRST_METRIC and G > 1
     for left in range(_PASSES if source is not None else _FIRST_PASSES, 0, -1):
-        R = _compute_proba(Z, means, E, answers.links)
+        R = _compute_proba(Z @ means.T, E, answers.links)
         R *= weights
         if learn_metric and left <= _METRIC_PASSES:
-            transform = _learn_transform(rows, R)
+            if left == _METRIC_PASSES:
+                moment = np.asarray((rows * weights).T @ rows, dtype=np.float32)
+            transform = _learn_transform(rows, R, moment)
             Z = scale_lengths(rows @ transform)
         sums = R.T @ Z
         means = scale_lengths(sums)
-    raw_sums = R.T @ rows
+        if source is None and left == _METRIC_PASSES + 1 and rate > 0:
+            found = _compute_doubt(answered_rows, [(Z, sums)] * 2, R, E, confirmed, threshold)
+            weights[answered_rows, 0] = 1.0 - found[1]
+    raw_sums = sums if Z is rows else R.T @ rows
     raw = scale_lengths(raw_sums)
-    if learn_metric and not _predicts_better(rows, R, answers, confirmed):
+    if learn_metric and not _predicts_better(rows, R, moment, answers, confirmed):
         transform, Z, sums, means = None, rows, raw_sums, raw
     if learns and source is None and len(answers.rows) >= _FEWEST_HELD_OUT:
         rate, interval = _learn_rate(answers, R, Z, sums)
         E, confirmed = _compute_evidence(n, answers, rate)
-    P = _compute_proba(Z, means, E, answers.links)
-    nearness = (rows @ raw.T).max(axis=1)
+    cosines = Z @ means.T
+    P = _compute_proba(cosines, E, answers.links)
+    nearness = (cosines if Z is rows else rows @ raw.T).max(axis=1)
     p_new = compute_p_new(nearness, threshold)
     p_new[confirmed >= 0] = 0.0
-    doubt = np.zeros(n, dtype=np.float32)
+    doubt, elsewhere = np.zeros((2, n), dtype=np.float32)
     answered_rows = np.setdiff1d(answers.rows[confirmed[answers.rows] >= 0], answers.references)
-    if rate == 0:  # no answer is doubtful
-        answered_rows = answered_rows[:0]
-    elif rate < _CAUTIOUS_RATE:  # then few answers are doubtful
+    if rate < _CAUTIOUS_RATE:  # then few answers are doubtful
         answered_rows = answered_rows[P[answered_rows, confirmed[answered_rows]] < _CERTAINLY]
-    own = R[answered_rows]
-    fits = _SHARPNESS * _compute_cosines_without(Z[answered_rows], sums, own)
-    near = (
-        fits / _SHARPNESS
-        if transform is None
-        else _compute_cosines_without(rows[answered_rows], raw_sums, own)
-    )
-    doubt[answered_rows] = _compute_doubt(
-        answered_rows, fits, near.max(axis=1), E, confirmed[answered_rows], threshold
-    )
+    if rate > 0:
+        spaces = (Z, sums), (rows, raw_sums)
+        found = _compute_doubt(answered_rows, spaces, R, E, confirmed, threshold)
+        doubt[answered_rows], elsewhere[answered_rows] = found
     return FittedGroups(
         answers,
         Z,
@@ -374,6 +396,7 @@ def fit_groups(
         p_new,
         nearness,
         doubt,
+        elsewhere,
         threshold,
         transform,
         rate,
@@ -396,22 +419,23 @@ def _find_start_groups(neighborhoods: RowNeighborhoods, n_groups: int, random_st
 
 
 def _add_start_groups(
-    fitted: FittedGroups, start: IntArray, n_clusters: int | None
+    fitted: FittedGroups, start: IntArray, bounds: tuple[int, int | None]
 ) -> tuple[FloatArray, FloatArray]:
     """Return probabilities and evidence with the start groups in which no row is confirmed.
 
-    They stand for groups that were not found yet: as many as are missing, or, if the number of groups is
-    unknown, those whose rows probably belong to no group so far.
+    They stand for groups that were not found yet: those whose rows probably belong to no group so far, and
+    as many as are missing from the fewest or most groups that there can be.
     """
     Z, sure = fitted.transformed_rows, fitted.confirmed >= 0
     size = np.bincount(start)
     touched = np.bincount(start[sure], minlength=len(size)) > 0
     new = np.bincount(start, weights=fitted.p_new)
     free = np.flatnonzero(~touched & (size > 0))
-    if n_clusters is None:
-        free = free[new[free] > 0.5 * size[free]]
-    else:
-        free = free[np.argsort(-new[free], kind="stable")][: max(n_clusters - fitted.n_groups, 0)]
+    likely = new[free] > 0.5 * size[free]
+    fewest, most = (len(free) if k is None else max(k - fitted.n_groups, 0) for k in bounds)
+    wanted = min(max(int(likely.sum()), fewest), most)
+    order = np.lexsort((-new[free], ~likely)) if fewest < most else np.argsort(-new[free], kind="stable")
+    free = free[order[:wanted]]
     if not len(free):
         return fitted.proba, fitted.evidence
     sums = np.array([Z[start == g].sum(axis=0) for g in free])
@@ -420,9 +444,9 @@ def _add_start_groups(
     E = np.hstack([fitted.evidence, unknown])
     weights = np.where(sure, 1.0, _FREE).astype(np.float32)[:, None]
     for _ in range(_START_PASSES):
-        P = _compute_proba(Z, means, E, fitted.answers.links)
+        P = _compute_proba(Z @ means.T, E, fitted.answers.links)
         means = scale_lengths(np.asarray((P * weights).T @ Z, dtype=np.float32))
-    return _compute_proba(Z, means, E, fitted.answers.links), E
+    return _compute_proba(Z @ means.T, E, fitted.answers.links), E
 
 
 def _separate_start_groups(neighborhoods: RowNeighborhoods, start: IntArray, links: IntArray) -> IntArray:
@@ -527,8 +551,9 @@ class GroupClustering(ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, optional
-        The number of groups. If None it is unknown: start groups are :math:`1.5 \sqrt{n}`.
+    n_clusters : int or (int, int), optional
+        The number of groups, or the smallest and largest number that it may be. If None it is unknown. There
+        are :math:`1.5 \sqrt{n}` start groups, or the nearest number that is allowed.
     error_rate : float or "learn", default="learn"
         The proportion of wrong answers, or "learn".
     learn_metric : bool, default=True
@@ -557,7 +582,7 @@ class GroupClustering(ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int | None = None,
+        n_clusters: int | tuple[int, int] | None = None,
         *,
         error_rate: float | str = "learn",
         learn_metric: bool = True,
@@ -596,6 +621,17 @@ class GroupClustering(ClusterMixin, BaseEstimator):
             raise SupervisionError(
                 f"GroupClustering does not use {' or '.join(sorted(unused))}. Convert them with "
                 "hints.to_links()."
+            )
+        k = [] if self.n_clusters is None else np.ravel(self.n_clusters).tolist()
+        if not all(Rule.integer(1).holds(each) for each in k) or k != sorted(k) or len(k) > 2:
+            raise ValueError(
+                "GroupClustering: n_clusters must be an integer of at least 1, or two of them, the smaller "
+                f"one first, or None; got {self.n_clusters!r}."
+            )
+        if k and k[-1] > len(rows):
+            raise ValueError(
+                f"GroupClustering: n_clusters={self.n_clusters}, but there are only {len(rows)} rows. Use "
+                "fewer clusters."
             )
         neighborhoods = RowNeighborhoods.from_data(rows, int(self.random_state or 0))
         log = AnswerLog(neighborhoods, list_relations_of_hints(hints), list_names_of_hints(hints))
@@ -650,22 +686,29 @@ class GroupClustering(ClusterMixin, BaseEstimator):
         self.error_rate_ = GroupErrorRate(*rates)
         return self
 
+    @property
+    def bounds(self) -> tuple[int, int | None]:
+        """The fewest and most groups that there can be; 0 and None if their number is unknown."""
+        k = self.n_clusters
+        return (0, None) if k is None else k if isinstance(k, tuple) else (k, k)
+
     @cached_property
     def labels_(self) -> npt.NDArray[np.int64]:
         """The group of each row; computed when it is first read."""
         neighborhoods, found = self.log_.neighborhoods, self.groups_
         n = len(neighborhoods.rows)
-        if found is None or self.n_clusters is None or found.n_groups < self.n_clusters:
+        fewest, most = self.bounds
+        known = found is not None and most is not None and found.n_groups >= most
+        if not known:
             start = self.log_.get_start(
-                self.n_clusters or max(2, round(1.5 * n**0.5)),
+                min(max(2, round(1.5 * n**0.5), fewest), n if most is None else most),
                 lambda k: _find_start_groups(neighborhoods, min(k, n), int(self.random_state or 0)),
             )
         if found is None:
             labels = _separate_start_groups(neighborhoods, start, self._links)
         else:
-            known = self.n_clusters is not None and found.n_groups >= self.n_clusters
             P, evidence = (
-                (found.proba, found.evidence) if known else _add_start_groups(found, start, self.n_clusters)
+                (found.proba, found.evidence) if known else _add_start_groups(found, start, self.bounds)
             )
             labels = _train_on_itself(neighborhoods.rows, found, P, evidence)
         return np.unique(labels, return_inverse=True)[1].astype(np.int64)

@@ -119,9 +119,10 @@ class Interview:
         the strategy needs, unless `model` is given. By default ``NodeUncertainty("local")`` if `model` is
         given, ``GroupQuestions()`` if there are more than 30 clusters or their number is unknown, and
         ``UncertainRegions()`` otherwise.
-    n_clusters : int, optional
-        The number of clusters. By default `n_clusters` of the model; unknown without a model. Then the rows
-        start in an estimated number of groups, which the answers change.
+    n_clusters : int or (int, int), optional
+        The number of clusters, or the smallest and largest number that it may be, for the strategy "groups".
+        By default `n_clusters` of the model; unknown without a model. Then the rows start in an estimated
+        number of groups, which the answers change.
     supervision : Supervision, optional
         Hints that are known before the interview.
     ids : list of str or RowIds, optional
@@ -162,6 +163,8 @@ class Interview:
     error_rate : ErrorRate or None
         The proportion of wrong answers: an estimate with a 90 % interval, or the rate given as `errors`. None
         if answers are taken as correct or if there are none.
+    n_clusters, cluster_range : int or None, (int, int) or None
+        The number of clusters, or the range that was given instead.
     n_answers, left : int
         The number of answers, including UNSURE, and the number left in the budget (None without a budget).
     finished : bool
@@ -199,7 +202,7 @@ class Interview:
         *,
         model: Any = None,
         strategy: Strategy | str | None = None,
-        n_clusters: int | None = None,
+        n_clusters: int | tuple[int, int] | None = None,
         supervision: Supervision | None = None,
         ids: Any = None,
         random_state: int = 0,
@@ -218,7 +221,11 @@ class Interview:
         self.errors: float | str = check_errors(errors)
         self.given: Supervision = check_hints(supervision, self.n_samples, X)
         self._first_rows: Mapping[str, int] = find_hinted_names(self.given)  # of each name in the hints
-        self.n_clusters: int | None = check_n_clusters(n_clusters, model, self.discover, self.n_samples)
+        self.n_clusters: int | None
+        self.cluster_range: tuple[int, int] | None
+        self.n_clusters, self.cluster_range = check_n_clusters(
+            n_clusters, model, self.discover, self.n_samples
+        )
         warn_of_too_few_clusters(self.given, self._n_known_clusters)
         if isinstance(strategy, str):
             if model is None and self.n_clusters is not None:
@@ -229,7 +236,7 @@ class Interview:
         self.strategy: Strategy = check_strategy(strategy)
         self.model_is_default: bool = model is None
         if model is None and "groups" in self.strategy.needs:
-            model = GroupClustering(self._n_known_clusters)
+            model = GroupClustering(self.cluster_range or self._n_known_clusters)
         elif model is None and self.n_clusters is not None:
             model = get_part("default model")(n_clusters=self.n_clusters, learn_metric=True)
         self.model: Any | None = None if model is None else check_model(model, self.strategy, self.given)
@@ -238,6 +245,12 @@ class Interview:
         self._learns_metric = bool(parameters.get("learn_metric"))
         if self.model is not None and "error_rate" in parameters:
             self.model.set_params(error_rate=self.errors)
+        if self.cluster_range is not None and not isinstance(self.model, GroupClustering):
+            raise ValueError(
+                f"Interview: n_clusters={self.cluster_range} is a range, which the strategy "
+                f"{self.strategy.name!r} cannot use. Pass a single number, or strategy='groups' without a "
+                "model."
+            )
         if self.model is None and self.strategy.needs:
             raise ValueError(
                 f"Interview: the strategy {self.strategy.name!r} needs a model. Pass n_clusters, or model, "
@@ -266,6 +279,7 @@ class Interview:
             name: getattr(self, name)
             for name in ("model", "n_clusters", "random_state", "budget", "discover", "errors")
         }
+        alike["n_clusters"] = self.cluster_range or self.n_clusters
         return Interview(X, strategy=self.strategy, supervision=hints, pool=None, **alike)
 
     def __repr__(self) -> str:

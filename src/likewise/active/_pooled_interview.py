@@ -47,10 +47,9 @@ class PooledInterview:
     def __init__(self, owner: Interview, all_rows: Rows, pool: Pool) -> None:
         self.owner, self.all_rows, self.pool = owner, all_rows, pool
         pool.check_size(len(all_rows))
-        if (owner.n_clusters or 0) > pool.size:
-            raise ValueError(
-                f"Interview: n_clusters={owner.n_clusters}, but pool.size={pool.size}. Use a larger pool."
-            )
+        k = owner.cluster_range or owner.n_clusters or 0
+        if np.max(k) > pool.size:
+            raise ValueError(f"Interview: n_clusters={k}, but pool.size={pool.size}. Use a larger pool.")
         self._hinted = owner.given.restrict_to_hinted()[0]
         if len(self._hinted) > LARGE:
             raise SupervisionError(

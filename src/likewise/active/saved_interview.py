@@ -70,7 +70,7 @@ def save(interview: Interview, path: str | os.PathLike[str]) -> None:
         "version": _WITHOUT_ADDED_ROWS if added is None else VERSION,
         "data": _describe_data(interview.X, ids),
         "seed": interview.random_state,
-        "n_clusters": interview.n_clusters,
+        "n_clusters": interview.cluster_range or interview.n_clusters,
         "discover": interview.discover,
         "budget": interview.budget,
         "errors": interview.errors,

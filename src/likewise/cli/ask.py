@@ -52,12 +52,46 @@ def _parse_error_rate(
     return rate
 
 
+def _parse_clusters(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> int | tuple[int, int] | None:
+    """Parse the number of clusters: ``4``, or a range such as ``50:100``."""
+    if value is None:
+        return None
+    low, colon, high = value.partition(":")
+    try:
+        first, last = int(low), int(high) if colon else int(low)
+    except ValueError:
+        raise click.BadParameter(
+            f"expected the number of clusters, such as 4, or a range, such as 50:100; got {value!r}."
+        ) from None
+    if first < 2 or last < first:
+        raise click.BadParameter(
+            "expected at least 2 clusters, and the smaller number of a range first, such as 50:100; got "
+            f"{value!r}."
+        )
+    return first if first == last else (first, last)
+
+
+def _format_clusters(clusters: int | tuple[int, int] | None) -> str | None:
+    """Return the number of clusters as the option -k has it."""
+    if clusters is None:
+        return None
+    return ":".join(map(str, clusters)) if isinstance(clusters, tuple) else str(clusters)
+
+
 @dataclass(frozen=True, kw_only=True)
 class AskOptions:
     """The options of the command; they define the interview."""
 
     data: str = opt.argument(type=click.Path())
-    clusters: int | None = opt.integer("-k", "--clusters", least=2, help="The number of clusters.")
+    clusters: int | tuple[int, int] | None = opt.option(
+        "-k",
+        "--clusters",
+        callback=_parse_clusters,
+        metavar="K|LOW:HIGH",
+        help="The number of clusters, or a range of it, such as 50:100.",
+    )
     discover: bool = opt.flag("--discover", help="The number of clusters is unknown; answers open new ones.")
     show: tuple[str, ...] | None = opt.option(
         "--show",
@@ -101,7 +135,8 @@ class AskOptions:
         if len(table.ids) < 2:
             raise FileFormatError(f"{files.data} has one row; there is nothing to ask.")
         if self.clusters is not None:
-            output.check_n_clusters(self.clusters, len(table.ids))
+            most = self.clusters if isinstance(self.clusters, int) else self.clusters[1]
+            output.check_n_clusters(most, len(table.ids))
         made = self._resume(X, table, given, files) if files.resumed else self._start_new(X, table, given)
         if self.errors and "error_rate" not in getattr(made.model, "get_params", dict)():
             raise click.UsageError(
@@ -116,11 +151,12 @@ class AskOptions:
 
         if self.clusters is None and not self.discover:
             raise click.UsageError("give the number of clusters with -k, or --discover if it is not known.")
-        strategy, model = self._make_strategy(self.strategy, self.clusters or 2)
+        k = None if isinstance(self.clusters, tuple) else self.clusters
+        strategy, model = self._make_strategy(self.strategy, k or 2)
         return Interview(
             X,
             ids=table.ids,
-            model=model,
+            model=None if isinstance(self.clusters, tuple) else model,
             strategy=strategy,
             n_clusters=self.clusters,
             supervision=given,
@@ -143,8 +179,9 @@ class AskOptions:
             interview = saved.restore(Interview, X, ids=table.ids, model=model, strategy=strategy)
         except LikewiseError as error:
             raise FileFormatError(f"{error}\n{anew}") from error
+        clusters = interview.cluster_range or interview.n_clusters
         for name, now, before in (
-            ("-k", self.clusters, interview.n_clusters),
+            ("-k", _format_clusters(self.clusters), _format_clusters(clusters)),
             ("--discover", self.discover or None, interview.discover),
             ("--seed", self.seed or None, interview.random_state),
             ("--known", _to_links(given), _to_links(interview.given)),  # older files have links for labels
@@ -168,7 +205,8 @@ class AskOptions:
 
     def _restore_strategy(self, saved_options: dict[str, Any]) -> tuple[Any, Any]:
         """Return the strategy and model with which to resume; None takes them from the saved file."""
-        k = saved_options.get("n_clusters") or 2
+        saved = saved_options.get("n_clusters")
+        k = saved if isinstance(saved, int) else 2
         before = (saved_options.get("strategy") or {}).get("name")
         has_model = saved_options.get("model") is not None  # the strategy needs its own model
         strategy, model = self._make_strategy(self.strategy, k)
@@ -581,7 +619,7 @@ class InterviewSummary:
         lines += self._format_evidence()
         if self.sizes is not None:
             lines.append(f"clusters    {len(self.sizes)}, of {', '.join(map(str, self.sizes))} rows")
-            expected = self.interview.n_clusters
+            expected = (self.interview.cluster_range or (self.interview.n_clusters,))[0]
             if expected is not None and len(self.sizes) < expected:
                 lines.append(
                     f"            fewer than the {expected} expected: answers joined some, and more answers "
@@ -607,7 +645,8 @@ def _suggest_command(interview: Interview, asked: AskOptions, labels: Any) -> st
     """
     if asked.hints is None or not interview.supervision:
         return None
-    k = interview.n_clusters if labels is None or not interview.discover else int(labels.max()) + 1
+    fixed = interview.n_clusters is not None and not interview.discover
+    k = interview.n_clusters if labels is None or fixed else int(labels.max()) + 1
     words = [output.get_program_name(), "cluster", asked.data, "-k", str(k), "--hints", asked.hints]
     if interview.model_is_default and "groups" not in interview.strategy.needs:  # the model of the interview
         words += ["--method", "propagation"]

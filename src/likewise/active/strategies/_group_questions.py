@@ -293,10 +293,18 @@ class _GroupAsker:
             "names": [self.names.get(group) for group in groups] if self.names else None,
         }
 
+    @cached_property
+    def members(self) -> list[IntArray]:
+        """The confirmed rows of each group."""
+        rows = np.flatnonzero(self.confirmed >= 0)
+        rows = rows[np.argsort(self.confirmed[rows], kind="stable")]
+        return np.split(rows, np.searchsorted(self.confirmed[rows], np.arange(1, self.n_groups)))
+
     def find_typical(self, group: int, without: int = -1) -> list[int]:
         """Return the confirmed rows of a group that are nearest to its mean, its reference first."""
         reference = self.get_reference(group)
-        rows = np.setdiff1d(np.flatnonzero(self.confirmed == group), without)
+        rows = self.members[group]
+        rows = rows[rows != without]
         order = rows[np.argsort(-(self.neighborhoods.rows[rows] @ self.means[group]), kind="stable")].tolist()
         return [reference, *(row for row in order[:_N_EXAMPLES] if row != reference)][:_N_EXAMPLES]
 
@@ -418,8 +426,9 @@ class _GroupAsker:
         checks = answers.again[answers.again[:, 3] == 0]
         chance = (1.0 + checks[-_LAST_CHECKS:, 2].sum()) / (4.0 + len(checks[-_LAST_CHECKS:]))
         small = self.n_confirmed <= _CHECK_SIZE
-        if (k := self.state.n_clusters) is not None and self.n_groups > k:
-            chance = max(chance, min(0.5, (self.n_groups - k) / max(int(small.sum()), 1)))
+        most: int | None = self.state.model.bounds[1]
+        if most is not None and self.n_groups > most:
+            chance = max(chance, min(0.5, (self.n_groups - most) / max(int(small.sum()), 1)))
         times = np.bincount(checks[:, 1].astype(np.int64), minlength=len(answers.references))[self.first_ref]
         last = answers.births.copy()
         np.maximum.at(last, answers.again[:, 1].astype(np.int64), answers.again[:, 0].astype(np.int64))
