@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from likewise import PCKMeans, Supervision
@@ -740,3 +741,16 @@ def test_a_row_that_was_placed_before_is_asked_about_for_another_reason():
         interview.tell(question, oracle.answer(question))
     assert any("wrong group" in reason for reason in reasons)
     assert not any("represents" in reason for reason in reasons)
+
+
+def test_the_error_rate_is_unknown_until_there_are_enough_answers():
+    X, y = make_blobs(120, 8, centers=6, cluster_std=2.0, random_state=0)
+    interview, oracle = Interview(X, random_state=0), LabelOracle(y)
+    known = []
+    for _ in range(40):
+        question = interview.ask()
+        interview.tell(question, oracle.answer(question))
+        known.append(interview.error_rate is not None)
+    assert not known[4]
+    assert known[-1]
+    assert interview.error_rate.low <= interview.error_rate.mean <= interview.error_rate.high

@@ -88,8 +88,8 @@ class FittedGroups:
         The part of `doubt` that the row belongs to no group so far. Its weight in the means is less by it.
     transform : ndarray or None
         The map W; None if it predicts answers no better than the given space.
-    rate, rate_interval : float, (float, float)
-        The proportion of wrong answers, and a 90 % interval.
+    rate, rate_interval : float, (float, float) or None
+        The proportion of wrong answers, and a 90 % interval; None while there are too few answers for one.
     sums : ndarray of shape (n_groups, n_features)
         The weighted sums of the transformed rows of each group.
     """
@@ -108,7 +108,7 @@ class FittedGroups:
     threshold: float
     transform: FloatArray | None
     rate: float
-    rate_interval: tuple[float, float]
+    rate_interval: tuple[float, float] | None
     sums: FloatArray
     _cover: FloatArray | None = None
 
@@ -329,7 +329,7 @@ def fit_groups(
     rows, (n, G) = neighborhoods.rows, (len(neighborhoods.rows), answers.n_groups)
     learns = error_rate == "learn"
     rate = float(error_rate) if not learns else _FIRST_RATE if source is None else source.rate
-    interval = (rate, rate) if source is None else source.rate_interval
+    interval = (rate, rate) if not learns else None if source is None else source.rate_interval
     E, confirmed = _compute_evidence(n, answers, rate)
     sure = confirmed >= 0
     raw = np.zeros((G, rows.shape[1]), dtype=np.float32)
@@ -682,8 +682,9 @@ class GroupClustering(ClusterMixin, BaseEstimator):
                 if answers.undecided:
                     self.groups_ = fit_groups(log.neighborhoods, answers, **settings)
         self._links, found = answers.links, self.groups_
-        rates = (_FIRST_RATE,) * 3 if found is None else (found.rate, *found.rate_interval)
-        self.error_rate_ = GroupErrorRate(*rates)
+        self.error_rate_: GroupErrorRate | None = None
+        if found is not None and found.rate_interval is not None:
+            self.error_rate_ = GroupErrorRate(found.rate, *found.rate_interval)
         return self
 
     @property

@@ -713,7 +713,7 @@ class Interview:
 
     @property
     def error_rate(self) -> Any:
-        """The estimated proportion of wrong answers; None if they are taken as correct or there are none."""
+        """The estimated proportion of wrong answers; None if all count as correct, or before it is known."""
         if not self._weighs_errors or not self.replies:
             return None
         return self.model_.error_rate_
