@@ -155,6 +155,14 @@ def test_wrong_links_are_found_and_do_no_harm():
     assert adjusted_rand_score(y, certain.labels_) < adjusted_rand_score(y, model.labels_) - 0.05
 
 
+def test_more_linked_rows_than_can_be_held_out_one_by_one(monkeypatch):
+    monkeypatch.setattr("likewise.spectral._classes._MOST_ROWS", 20)
+    X, y = blobs()
+    hints, _ = noisy_links(y, 80, 8)
+    model = PropagationClustering(3, error_rate="learn", random_state=0).fit(X, supervision=hints)
+    assert adjusted_rand_score(y, model.labels_) > 0.85
+
+
 def test_a_given_rate_is_used_and_invalid_rates_are_refused():
     X, y = blobs(60)
     hints, _ = noisy_links(y, 30, 3)

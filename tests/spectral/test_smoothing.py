@@ -66,6 +66,8 @@ def test_diffusion_equals_repeated_products(graph):
     np.testing.assert_allclose(smoother.diffuse(values, 2, 0.0), walk @ walk @ values)
     np.testing.assert_allclose(smoother.diffuse(values, 2, 1.0), walk.T @ walk.T @ values)
     np.testing.assert_allclose(smoother.diffuse(values, 0, 0.4), values)
+    columns = np.random.default_rng(3).random((40, 3))
+    np.testing.assert_allclose(smoother.diffuse(columns, 1, 0.0), walk @ columns)
 
 
 def test_neighbors_are_the_rows_with_an_edge(graph):

@@ -403,11 +403,11 @@ class Smoother:
         return np.ascontiguousarray(self._solve(right.T).T)
 
     def diffuse(self, values: np.ndarray, steps: int, power: float) -> np.ndarray:
-        """Return the values after some steps of diffusion.
+        """Return a vector, or each column of an array, after some steps of diffusion.
 
         With power 0 each row gets the mean of its surroundings, with power 1 the mass that flows to it.
         """
-        scale = self._root ** (2 * power - 1)
+        scale = (self._root ** (2 * power - 1)).reshape(-1, *[1] * (values.ndim - 1))
         spread = (values * scale)[self._order]
         for _ in range(steps):
             spread = self._normal @ spread

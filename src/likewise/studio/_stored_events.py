@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,6 +17,7 @@ from likewise.studio._repairs import fill_shelf, resolve_repairs, update_shelf
 from likewise.studio.records import QuestionKey, QueuedQuestion, StoredEvent
 
 UNCOUNTED = ("practice",)  # answers from these sources are not about the items
+_NOT_KEPT = ("why", "reason", "score")  # why a question was asked; only in the store, to save memory
 Log = TypeVar("Log", bound="StoredEventLog")
 
 
@@ -63,9 +65,25 @@ class StoredEventLog(EventLog[StoredEvent]):
         return [event for event in self.get_events() if _is_naming(event)]
 
 
+def _share_strings(value: object) -> object:
+    """Return JSON with one object for equal short strings, such as ids and words."""
+    if isinstance(value, str):
+        return sys.intern(value) if len(value) <= 64 else value
+    return [_share_strings(one) for one in value] if isinstance(value, list) else value
+
+
+def _make_small(event: StoredEvent) -> StoredEvent:
+    """Return an event without what is only in the store."""
+    body = {
+        sys.intern(name): _share_strings(value) for name, value in event.body.items() if name not in _NOT_KEPT
+    }
+    return replace(event, body=body)
+
+
 class LiveEventLog(StoredEventLog):
     """A copy of the events of the store that grows with it: which count, whose they are, what they imply.
 
+    The bodies lack why a question was asked.
     Everything needed for each answer is updated incrementally, so the cost does not grow with the number of
     events. Threads may share it: what iterates or combines several facts is locked.
     """
@@ -73,7 +91,6 @@ class LiveEventLog(StoredEventLog):
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._by_person: dict[int, list[StoredEvent]] = defaultdict(list)
-        self._answerers: defaultdict[QuestionKey, set[int]] = defaultdict(set)  # people whose answer counts
         self._skipped: Counter[QuestionKey] = Counter()
         self._n_answers: Counter[int | None] = Counter()
         self._known: KnownRelations | None = KnownRelations()  # None until computed again
@@ -87,7 +104,7 @@ class LiveEventLog(StoredEventLog):
     def extend(self, events: Iterable[StoredEvent]) -> list[StoredEvent]:
         """Add events in the order of their seqs, and return those that are new."""
         with self._lock:
-            new = [event for event in events if event.seq > self.last]
+            new = [_make_small(event) for event in events if event.seq > self.last]
             change = self.add((event.seq, event) for event in new)
             for event in new:
                 self._by_person[event.person].append(event)
@@ -114,11 +131,8 @@ class LiveEventLog(StoredEventLog):
         self._n_answers[event.person] += n
         self._n_answers[None] += n
         if n < 0:
-            self._answerers[event.question_key].discard(event.person)
             self._known = None  # relations can be added but not taken back
-            return
-        self._answerers[event.question_key].add(event.person)
-        if self._known is not None:
+        elif self._known is not None:
             self._known.add(event.relations)
 
     def _count_repair(self, event: StoredEvent, n: Literal[1, -1]) -> None:
@@ -175,7 +189,7 @@ class LiveEventLog(StoredEventLog):
     def was_answered(self, question: QueuedQuestion) -> bool:
         """Return True if anyone answered or skipped a question."""
         with self._lock:
-            return bool(self._answerers.get(question.key)) or self._skipped[question.key] > 0
+            return bool(self.get_answerers(question)) or self._skipped[question.key] > 0
 
     def is_confirmed(self, seq: int) -> bool:
         """Return True if an answer was confirmed."""
@@ -191,7 +205,8 @@ class LiveEventLog(StoredEventLog):
     def get_answerers(self, question: QueuedQuestion) -> set[int]:
         """Return the people whose answer to a question counts."""
         with self._lock:
-            return set(self._answerers.get(question.key, ()))
+            key = question.key
+            return {person for person in self._by_person if self.get_last((person, key)) is not None}
 
     def get_revisits(self) -> dict[int, QueuedQuestion]:
         """Return questions to be asked again that are still open, by the seq of the earlier answer."""

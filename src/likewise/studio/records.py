@@ -94,7 +94,7 @@ class NewEvent:
     seconds: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StoredEvent:
     """An event in the store; see :class:`NewEvent`."""
 

@@ -28,6 +28,7 @@ OWNERS = {
     ("GET", "/api/export"),
     ("GET", "/api/report"),
     ("POST", "/api/items"),
+    ("GET", "/api/study/participants"),
     ("POST", "/api/uploads"),
     ("GET", "/api/setup"),
     ("POST", "/api/setup"),

@@ -37,7 +37,8 @@ def hang_up(postgres):
     """Close all connections of the studio, as a restart or a firewall does."""
     with psycopg.connect(postgres.url()) as connection:
         connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'likewise%'"
+            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity "
+            "WHERE application_name LIKE 'likewise%'"
         )
 
 

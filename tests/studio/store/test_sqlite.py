@@ -11,6 +11,7 @@ import pytest
 from likewise.exceptions import DiskFullError, StoreError, UnreachableError
 from likewise.studio.records import NewEvent
 from likewise.studio.store import open_store
+from likewise.studio.store._sqlite import MOST_JOURNAL
 from patience import PATIENCE
 
 
@@ -38,6 +39,20 @@ def keys(store):
 def pragma(store, name):
     """The settings of the writing connection."""
     return store.write(lambda t: t._connection.exec_driver_sql(f"PRAGMA {name}").scalar())
+
+
+def test_the_write_ahead_log_shrinks_after_a_large_transaction(store, ann, path):
+    log = path.with_name(path.name + "-wal")
+
+    def write_much(t):
+        for k in range(600):
+            t.append(NewEvent(f"key {k}", "answer", ann, {"text": "x" * 60_000}))
+
+    store.write(write_much)
+    assert log.stat().st_size > 2 * MOST_JOURNAL - 2**22
+    for k in range(3):  # the next writes start the log again
+        store.write(lambda t, k=k: t.append(NewEvent(f"small {k}", "answer", ann, {})))
+    assert log.stat().st_size <= MOST_JOURNAL
 
 
 def test_the_file_is_durable_and_private(store, path):

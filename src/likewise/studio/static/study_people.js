@@ -2,6 +2,7 @@
 
 /** @import {Context} from "./types.js" */
 import { count, fill, h } from "./dom.js";
+import { useStyle } from "./styles.js";
 
 /**
  * @typedef {object} Participant
@@ -34,8 +35,8 @@ export function participants(ctx, signal) {
     }
   };
   const again = h("button", { type: "button", class: "small", on: { click: () => void update() } }, "Update");
-  void update();
-  return h("section", { class: "people-part", "aria-label": "Progress of the participants" },
+  void useStyle("study.css").then(update);
+  return h("section", { class: "people-part participants", "aria-label": "Progress of the participants" },
     h("div", { class: "row" }, h("h2", null, "Progress of the participants"), again), room);
 }
 
@@ -60,8 +61,8 @@ function describe(people, finished) {
 function row(person) {
   return h("tr", { class: person.active ? "" : "locked", "data-stage": person.stage },
     h("th", { scope: "row", dir: "auto" }, person.name, !person.active && h("span", { class: "muted" }, " (locked out)")),
-    h("td", null, person.last === null ? "not started" : STAGES[person.stage]),
-    h("td", { class: "number" }, h("progress", { max: person.n, value: person.done, "aria-label": `Questions answered by ${person.name}` }), ` ${person.done} of ${person.n}`),
+    h("td", { class: "last-seen" }, person.last === null ? "not started" : STAGES[person.stage]),
+    h("td", { class: "number" }, h("progress", { max: person.n, value: person.done, "aria-label": `Questions answered by ${person.name}` }), h("span", null, ` ${person.done} of ${person.n}`)),
     h("td", { class: "number" }, (person.seconds / 60).toFixed(1)),
-    h("td", null, person.last === null ? "–" : new Date(person.last).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" })));
+    h("td", { class: "last-seen" }, person.last === null ? "–" : new Date(person.last).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" })));
 }

@@ -134,6 +134,8 @@ class PostgresStore(Store):
         self._closed = True
         with self._hold_lock:
             if self._holding is not None:
+                with suppress(DBAPIError):  # at once; the server notices the end of a connection later
+                    self._holding.execute(sa.text("SELECT pg_advisory_unlock_all()"))
                 self._holding.close()
                 self._holding = None
         self._engine.dispose()

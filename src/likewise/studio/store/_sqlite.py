@@ -27,6 +27,7 @@ from likewise.studio.store._store import Store, Transaction, touch
 T = TypeVar("T")
 BUSY_SECONDS = 10
 MOST_AT_ONCE = 64  # units of work per commit; the first waits for all of them
+MOST_JOURNAL = 16 * 2**20  # bytes of the write-ahead log that stay on disk after a large transaction
 _CLOSED = "The store is closed."
 
 
@@ -194,6 +195,7 @@ def _make_engine(url: URL, begin: str, **pool: Any) -> sa.Engine:
         connection.isolation_level = None  # BEGIN is explicit; Python's implicit one comes too late
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA journal_size_limit = {MOST_JOURNAL}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA query_only = {int(only_reads)}")
 
