@@ -17,10 +17,10 @@ from likewise.exceptions import (
     InfeasibleSupervisionError,
     UnsupportedSupervisionError,
 )
-from likewise.spectral import FlexibleSpectralClustering, SpectralLearning, _flexible
+from likewise.spectral import FlexibleSpectralClustering, SpectralLearning, _pencil
 from likewise.spectral._affinity import Graph, check_given_graph
-from likewise.spectral._flexible import Pencil
 from likewise.spectral._pair_constraints import count_implied, derive_implied_links
+from likewise.spectral._pencil import Pencil
 from likewise.supervision import sample_links
 from profiles import fewer
 from reference import spectral_links as twin
@@ -173,7 +173,7 @@ def test_the_other_solvers_against_the_dense_one(seed, share):
     level = share * dense.compute_link_eigenvalues(2)[-1]
     every = dense.find_feasible(level, 60)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_flexible, "DENSE_ROWS", 10)
+        patch.setattr(_pencil, "DENSE_ROWS", 10)
         factored, searched = pencil(weights, hints), pencil(csr_array(weights), hints)
         np.testing.assert_allclose(
             factored.compute_link_eigenvalues(2), dense.compute_link_eigenvalues(2), rtol=1e-6
@@ -197,6 +197,35 @@ def test_many_rows_with_a_sparse_graph():
     assert (model.predict(X) == model.labels_)[~hints.touched].mean() > 0.99
 
 
+def test_auto_refines_the_selected_level():
+    above, right = np.arange(800) % 2, np.arange(800) // 400
+    X = np.random.default_rng(0).normal(size=(800, 2)) + 4 * np.column_stack([right, above])
+    hints = sample_links(above, 400, random_state=0)
+    model = FlexibleSpectralClustering(2, n_neighbors=15, random_state=0).fit(X, supervision=hints)
+    assert model.level_ is not None
+    direct = FlexibleSpectralClustering(2, level=model.level_, n_neighbors=15, random_state=0)
+    direct.fit(X, supervision=hints)
+    np.testing.assert_allclose(model.costs_, direct.costs_, rtol=1e-5)
+    np.testing.assert_array_equal(model.labels_, direct.labels_)
+
+
+def test_a_thin_graph_against_the_dense_solver():
+    rng = np.random.default_rng(0)
+    along = np.linspace(1, 60, 600) + rng.uniform(0, 0.05, 600)
+    X = np.column_stack([np.cos(along / 10) * along, np.sin(along / 10) * along])
+    weights = SpectralLearning(2, n_neighbors=6, random_state=0).fit(X).affinity_matrix_
+    hints = sample_links((along > 20).astype(int) + (along > 40), 40, balance=0.5, random_state=0)
+    searched = pencil(csr_array(weights), hints)
+    dense = pencil(weights, hints, solver="dense")
+    for share in (-1.0, 0.05, 0.6):
+        level = share * dense.compute_link_eigenvalues(2)[-1]
+        every, found = dense.find_feasible(level, 600), searched.find_feasible(level, 2)
+        near = np.sort(np.argsort(every.eigenvalues, kind="stable")[:2])
+        np.testing.assert_allclose(found.costs, every.costs[near], rtol=1e-4)
+        np.testing.assert_allclose(found.eigenvalues, every.eigenvalues[near], rtol=1e-4)
+        assert found.converged
+
+
 @pytest.mark.parametrize("n_neighbors", [None, 10])
 @pytest.mark.parametrize(
     "hints", [{"must": [(0, 3)]}, {"cannot": [(0, 1)]}, {"must": [(0, 3)], "cannot": [(0, 1)]}]
@@ -213,7 +242,7 @@ def test_one_or_two_links_among_many_rows(n_neighbors, hints):
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_links_that_leave_nothing_feasible_are_reported_by_every_solver(sparse, monkeypatch):
-    monkeypatch.setattr(_flexible, "DENSE_ROWS", 2)
+    monkeypatch.setattr(_pencil, "DENSE_ROWS", 2)
     chain = Supervision.from_links(4, must=[(0, 1), (1, 2), (2, 3)])
     with pytest.raises(InfeasibleSupervisionError, match="but 0 exist"):
         on_ring(level=0.5).fit(csr_array(RING) if sparse else RING, supervision=chain)
@@ -347,7 +376,7 @@ def test_one_cluster():
 @pytest.mark.parametrize("rows", [10, 500])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_disconnected_graphs_and_isolated_rows(rows, sparse, monkeypatch):
-    monkeypatch.setattr(_flexible, "DENSE_ROWS", rows)
+    monkeypatch.setattr(_pencil, "DENSE_ROWS", rows)
     block = np.ones((10, 10)) - np.eye(10)
     weights = np.zeros((31, 31))
     for first in (0, 10, 20):

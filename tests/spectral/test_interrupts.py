@@ -1,4 +1,4 @@
-"""Ctrl-C ends a long fit while the graph is built or its eigenvectors are computed."""
+"""Ctrl-C ends a long fit in each of its phases: the graph, its eigenvectors, and what follows."""
 
 import os
 import signal
@@ -15,7 +15,8 @@ from likewise._compat import HAS_CALLBACKS
 FIT = """
 import numpy as np
 from scipy.sparse import random_array
-from likewise.spectral import {name}, _affinity, _base
+from likewise import Supervision
+from likewise.spectral import {name}, _affinity, _base, _kernel_kmeans, _pencil
 
 def announce(module, function, line):
     inner = getattr(module, function)
@@ -30,6 +31,9 @@ announce(_affinity, "find_near_rows", "search")
 announce(_affinity, "_compute_scales", "weights")
 announce(_base, "compute_leading_eigenvectors", "eigenvectors")
 announce(_base, "round_by_kmeans", "clusters")
+announce(_kernel_kmeans.ConstrainedKernelKMeans, "_improve_labels", "moves")
+announce(_pencil.Pencil, "find_feasible", "level")
+announce(_base.SpectralFamily, "_find_fewest_violated", "choice")
 rng = np.random.default_rng(0)
 {make}
 print("fitted", flush=True)
@@ -38,6 +42,11 @@ MANY_ROWS = "X = rng.normal(size=(200_000, {d})); {name}(8, random_state=0).fit(
 LARGE_GRAPH = """
 half = random_array((100_000, 100_000), density=1e-4, rng=rng, format="csr")
 {name}(40, affinity="precomputed", tol=1e-10, random_state=0).fit(half + half.T)
+"""
+LINKED_GRAPH = """
+half = random_array((20_000, 20_000), density=1e-3, rng=rng, format="csr")
+links = Supervision.from_links(20_000, must=[(0, 1), (2, 3), (4, 5)], cannot=[(0, 2), (2, 4), (0, 4)])
+{name}(3, affinity="precomputed", n_init=40, tol=0.01, random_state=0).fit(half + half.T, supervision=links)
 """
 
 
@@ -49,8 +58,12 @@ half = random_array((100_000, 100_000), density=1e-4, rng=rng, format="csr")
         ("SpectralLearning", MANY_ROWS.replace("{d}", "6"), "search", "weights"),  # exact, by a tree
         ("PropagationClustering", MANY_ROWS.replace("{d}", "16"), "search", "weights"),
         ("SpectralLearning", LARGE_GRAPH, "eigenvectors", "clusters"),
+        ("BagSpectralClustering", LARGE_GRAPH, "eigenvectors", "clusters"),
+        ("RegularizedSpectralClustering", LARGE_GRAPH, "eigenvectors", "clusters"),
+        ("ConstrainedKernelKMeans", LINKED_GRAPH, "moves", "choice"),
+        ("FlexibleSpectralClustering", LINKED_GRAPH, "level", "choice"),
     ],
-    ids=["cells", "tree", "propagation", "eigenvectors"],
+    ids=["cells", "tree", "propagation", "eigenvectors", "bags", "regularized", "moves", "levels"],
 )
 def test_an_interrupt_ends_the_phase(name, make, phase, later):
     code = FIT.replace("{make}", make).replace("{name}", name)

@@ -19,6 +19,7 @@ from likewise.exceptions import (
     InconsistentSupervisionWarning,
     InfeasibleSupervisionError,
 )
+from likewise.kernels.kernel_kmeans import find_best_gains
 from likewise.spectral import ConstrainedKernelKMeans, SpectralLearning
 from likewise.spectral._affinity import Graph
 from likewise.spectral._kernel_kmeans import Association, Sums
@@ -139,6 +140,20 @@ def test_max_links_limits_the_weight_of_a_row():
 
 
 # ---------------------------------------------------------------------- twins
+
+
+@given(SEEDS, st.floats(0.0, 3.0))
+def test_compiled_steps_of_sparse_graphs_equal_the_formulas(seed, shift):
+    (sparse, _, rng), (dense, _, _) = draw_case(seed, sparse=True), draw_case(seed)
+    labels = np.concatenate([np.arange(4), rng.integers(0, 4, 8)])
+    sums, plain = Sums.from_labels(sparse, labels, 5), Sums.from_labels(dense, labels, 5)  # one is empty
+    np.testing.assert_array_equal(sparse.move_all(labels, sums, shift), dense.move_all(labels, plain, shift))
+    best = np.empty(12)
+    every = sums.linked, sums.inner, sums.mass, sums.sizes
+    find_best_gains(sparse.own, sparse.mass, *every, labels, np.empty(5), best)
+    np.testing.assert_allclose(
+        best, plain.compute_gains(dense, np.arange(12), labels).max(axis=1), atol=1e-12
+    )
 
 
 @given(SEEDS, st.booleans())

@@ -128,7 +128,7 @@ class BayesianClustering(HintedClusterer):
     A move costs about ten passes over the hinted rows and up to 1,000 others, for all particles, O(S k n)
     each. Many new answers are introduced gradually (tempering), in steps that keep half of the particles
     effective. The particles take most of a fit, whatever the number of rows: with 16 columns, 10 clusters and
-    200 links 5 s of CPU for 1,000 rows, and 7 s with one start for 100,000. Fewer particles take less.
+    200 links 2.5 s of CPU for 1,000 rows, and 3 s with one start for 100,000. Fewer particles take less.
 
     With the prior of the paper the most probable weights without answers are 0 on most data, and the
     clusters are arbitrary. The stronger prior here gives clusters without answers; it is harmful if the

@@ -27,6 +27,7 @@ _TINY = 1e-300
 ENOUGH = 0.5
 # A slice shrinks by about half each time; a particle that finds no point in this many trials stays unchanged.
 _MAX_SHRINKS = 60
+_NUMBERS_AT_ONCE = 1 << 17  # logits of particles that are moved together, few enough for the cache
 # Ridge regression gives logits that differ by about 1; this factor makes clusters clear but not certain.
 _STRETCH = 4.0
 
@@ -43,15 +44,16 @@ class Prior:
         """Return the terms that depend on rows, (S,), for logits (S, k, n), which are overwritten."""
         if not logits.shape[2] or not (self.tau or self.balance):
             return np.zeros(len(logits))
+        n = logits.shape[2]
         logits -= logits.max(axis=1, keepdims=True)
         p = np.exp(logits)
         mass = p.sum(axis=1)
-        p /= mass[:, None]
-        # H(p) = log of the mass - sum of p times logit
-        entropy = np.log(mass).mean(axis=1) - np.einsum("skn,skn->s", p, logits) / logits.shape[2]
+        logits *= p
+        # H(p) = log of the mass - sum of p times logit, where p is divided by the mass
+        entropy = (np.log(mass) - logits.sum(axis=1) / mass).mean(axis=1)
         value = -self.tau * entropy
         if self.balance:
-            mean = p.mean(axis=2)
+            mean = np.matmul(p, (1.0 / mass)[:, :, None])[:, :, 0] / n
             value -= self.balance * (mean * np.log(np.maximum(mean, _TINY))).sum(axis=1)
         return np.asarray(value)
 
@@ -60,13 +62,15 @@ class Prior:
         p, n = np.exp(log_p), len(log_p)
         mean = p.mean(axis=0)
         log_mean = np.log(np.maximum(mean, _TINY))
-        plogp = p * log_p
-        value = self.tau * plogp.sum() / n - self.balance * float(mean @ log_mean)
+        value = self.tau * np.einsum("nk,nk->", p, log_p) / n - self.balance * float(mean @ log_mean)
         # The derivative by p is t = tau log p - balance log mean, up to a constant over clusters; by the
         # logits it is p (t - <p, t>). The sign of the tau term is plus, unlike in the text below (4.13).
-        t = self.tau * log_p - self.balance * log_mean
-        gradient = p * (t - (p * t).sum(axis=1, keepdims=True)) / n
-        return float(value), gradient
+        t = self.tau * log_p
+        t -= self.balance * log_mean
+        t -= np.einsum("nk,nk->n", p, t)[:, None]
+        t *= p
+        t /= n
+        return float(value), t
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +147,16 @@ def move_by_slices(
     ellipse, on which a point of the slice is searched in a shrinking interval of angles. There is nothing to
     tune, and the logits at an angle are a linear combination of two known logits.
     """
+
+    def combine(a: np.ndarray, b: np.ndarray, which: np.ndarray, angles: np.ndarray) -> np.ndarray:
+        found = a[which]
+        found *= np.cos(angles[which])[:, None, None]
+        found += b[which] * np.sin(angles[which])[:, None, None]
+        return found
+
     at = logits(W)
     now = value(at.copy())
+    size = max(1, _NUMBERS_AT_ONCE // max(at[0].size, 1))
     for _ in range(n_moves):
         other = rng.standard_normal(W.shape) / np.sqrt(precision)
         there = logits(other)
@@ -154,13 +166,12 @@ def move_by_slices(
         seek = np.arange(len(W))
         W, at, now = W.copy(), at.copy(), now.copy()
         for _ in range(_MAX_SHRINKS):
-            cos, sin = np.cos(angle[seek])[:, None, None], np.sin(angle[seek])[:, None, None]
-            tried = at[seek] * cos + there[seek] * sin
-            found = value(tried.copy())
+            parts = [seek[lo : lo + size] for lo in range(0, len(seek), size)]
+            found = np.concatenate([value(combine(at, there, part, angle)) for part in parts])
             fits = found > level[seek]
             done = seek[fits]
-            W[done] = W[done] * cos[fits] + other[done] * sin[fits]
-            at[done], now[done] = tried[fits], found[fits]
+            at[done], now[done] = combine(at, there, done, angle), found[fits]
+            W[done] = combine(W, other, done, angle)
             seek = seek[~fits]
             if not len(seek):
                 break
@@ -207,7 +218,9 @@ def log_joint(
 
     `features` contains all rows in order, shape (n_samples, n_columns).
     """
-    log_p = log_softmax(features @ W.T, axis=1)
+    log_p = (W @ features.T).T  # columns are contiguous, so sums over clusters are fast
+    log_p -= log_p.max(axis=1, keepdims=True)
+    log_p -= np.log(np.exp(log_p).sum(axis=1, keepdims=True))
     value, by_logits = prior.compute_gradient(log_p)
     if len(network.rows):
         log_likelihood, answer_gradient = network.compute_gradient(log_p[network.rows])

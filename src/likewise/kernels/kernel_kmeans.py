@@ -1,4 +1,4 @@
-"""Kernel k-means on a sparse graph: sums over clusters, and moves of single rows."""
+"""Kernel k-means on a sparse graph: sums over clusters, batch steps, and moves of single rows."""
 
 from likewise.kernels._njit import njit
 
@@ -26,6 +26,51 @@ def _compute_gains(own, mass, linked, inner, masses, sizes, here, gains):
         share = inner[c] / masses[c] if sizes[c] > 0 else 0.0
         gains[c] = (inner[c] + 2.0 * linked[c] + own) / (masses[c] + mass) - share + (without - before)
     gains[here] = 0.0
+
+
+@njit(nogil=True, fastmath={"nnan", "nsz"}, cache=True)
+def find_best_gains(own, mass, linked, inner, masses, sizes, labels, shares, best):
+    """Compute the largest change of the objective by a move of each row; 0 if no move raises it.
+
+    IN   own, mass (n,): the diagonal and the masses; linked (n, k), inner, masses, sizes (k,): the sums;
+         labels (n,)
+    OUT  shares (k,): scratch; best (n,)
+    """
+    for c in range(len(sizes)):
+        shares[c] = inner[c] / masses[c] if sizes[c] > 0 else 0.0
+    for i in range(len(labels)):
+        here, most = labels[i], -float("inf")
+        for c in range(len(sizes)):
+            gain = (inner[c] + 2.0 * linked[i, c] + own[i]) / (masses[c] + mass[i]) - shares[c]
+            most = max(most, -float("inf") if c == here else gain)
+        without = 0.0
+        if sizes[here] > 1:
+            without = (inner[here] - 2.0 * linked[i, here] + own[i]) / (masses[here] - mass[i])
+        best[i] = max(0.0, most + without - shares[here])
+
+
+@njit(nogil=True, cache=True)
+def find_nearest_means(linked, mass, offsets, whole, sizes, stay, labels, nearest, here):
+    """Find the nearest cluster mean of each row, in the space of the kernel.
+
+    IN   linked (n, k): the sums; mass (n,); offsets, whole (k,): what is subtracted for each cluster, and its
+         mass; sizes (k,): clusters of size 0 are left out; stay (k,): what is added for the cluster of a row;
+         labels (n,)
+    OUT  nearest (n,): the current cluster unless another is nearer; here (n,): the nearness of the current
+    """
+    for i in range(len(labels)):
+        mine, best, most = labels[i], 0, -float("inf")
+        here[i] = 0.0
+        for c in range(len(sizes)):
+            if sizes[c] == 0:
+                continue
+            near = 2.0 * linked[i, c] / (mass[i] * whole[c]) - offsets[c]
+            if c == mine:
+                near += stay[c]
+                here[i] = near
+            if near > most:
+                best, most = c, near
+        nearest[i] = best if most > here[i] + 1e-12 * abs(here[i]) else mine
 
 
 @njit(nogil=True, cache=True)

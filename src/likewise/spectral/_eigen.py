@@ -293,7 +293,7 @@ def compute_leading_eigenvectors(
 def _solve_dense(operator: SpectralOperator, k: int) -> Eigen:
     n = operator.shape[0]
     values, vectors = eigh(operator.toarray(), subset_by_index=(n - k, n - 1))
-    return Eigen(values[::-1].copy(), _fix_signs(vectors[:, ::-1]), n, "dense", True)
+    return Eigen(values[::-1].copy(), fix_signs(vectors[:, ::-1]), n, "dense", True)
 
 
 class _Inverse:
@@ -485,7 +485,7 @@ def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
             done = not far.any()
             break
     # With close eigenvalues the basis loses some orthogonality to rounding; QR restores it.
-    found = _fix_signs(np.linalg.qr(vectors[:, :k])[0])
+    found = fix_signs(np.linalg.qr(vectors[:, :k])[0])
     products = counted.n_products
     return Eigen(
         values[:k], found, products, solver, bool(done), inverse, inverse is not None, vectors[:, k:]
@@ -516,7 +516,7 @@ def estimate_eigenvalues(
     return values[::-1][:k]
 
 
-def _fix_signs(vectors: np.ndarray) -> np.ndarray:
+def fix_signs(vectors: np.ndarray) -> np.ndarray:
     """Flip signs so that the entry of largest absolute value in each column is positive."""
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
     return vectors * np.where(largest < 0, -1.0, 1.0)

@@ -28,6 +28,7 @@ from likewise.supervision import Closure, Supervision
 
 Objective = Literal["normalized_cut", "ratio_association", "ratio_cut"]
 _MOVES_AT_ONCE = 100_000
+_UPDATES = 16  # passes of single moves after which sums are computed anew
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +112,9 @@ class ConstrainedKernelKMeans(SpectralFamily):
     farthest-first traversal of the must-link components in the embedding; the others, up to `n_init`, are
     k-means++ draws in the embedding. Among the results whose number of violated links is within chance of the
     lowest (with linked rows assigned by their neighbours), the one with the lowest objective is kept;
-    ``n_iter_`` is its number of rounds. A round costs one product of graph and links with K columns. The cost
-    of a group is linear in its size.
+    ``n_iter_`` is its number of rounds. A round costs at most one product of graph and links with K columns.
+    The cost of a group is linear in its size. On one core, 10,000 rows with 10 clusters, 200 links and a
+    given graph take 1 s, and 100,000 rows take 6 s.
 
     With the default weight, links never dominate the graph. A larger weight helps if similarities are local
     (the default affinity) and does harm if all rows are very similar. The table shows the mean ARI of rows
@@ -161,7 +163,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
     shift: float | Literal["auto"]
     max_iter: int
 
-    _seconds_per_row: ClassVar[float] = 2.5e-4  # ten starts, each with moves of single rows
+    _seconds_per_row: ClassVar[float] = 6e-5  # ten starts, each with moves of single rows
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SpectralFamily.parameter_rules,
@@ -286,18 +288,21 @@ class ConstrainedKernelKMeans(SpectralFamily):
     def _improve_labels(self, association: Association, labels: np.ndarray) -> KernelKMeansRun:
         """Make batch steps while they improve the objective, else single moves, until neither does."""
         labels = labels.astype(np.int64)
-        sums = Sums.from_labels(association, labels, self.n_clusters)
+        sums, n_updates = Sums.from_labels(association, labels, self.n_clusters), 0
         for n_iter in range(1, self.max_iter + 1):
             moved = association.move_all(labels, sums, self.shift_)
             changed = (moved != labels).any()
             reached = Sums.from_labels(association, moved, self.n_clusters) if changed else sums
             if reached.value > sums.value + 1e-10 * abs(sums.value):
-                labels, sums = moved, reached
-            elif association.move_single_rows(labels, sums) == 0:
+                labels, sums, n_updates = moved, reached, 0
+                continue
+            n_moves = association.move_single_rows(labels, sums)
+            if n_moves == 0 and n_updates == 0:
                 return KernelKMeansRun(labels, sums, n_iter, True)
-            else:
+            n_updates += 1
+            if n_moves == 0 or n_updates == _UPDATES:
                 # Computed anew, which removes accumulated rounding errors.
-                sums = Sums.from_labels(association, labels, self.n_clusters)
+                sums, n_updates = Sums.from_labels(association, labels, self.n_clusters), 0
         return KernelKMeansRun(labels, sums, self.max_iter, False)
 
     def _keep(self, partition: Partition, hints: Supervision) -> None:
@@ -406,22 +411,36 @@ class Association:
         The kernel is eq. 2: ``A[i, j] / (m_i m_j)``, plus ``shift / m_i`` on the diagonal. If it is positive
         definite, the objective never falls (Dhillon, Guan & Kulis 2007). No cluster becomes empty.
         """
-        near = sums.compute_nearness(sums.linked, self.mass, shift)
-        rows = np.arange(len(labels))
-        near[rows, labels] += 2.0 * shift / sums.mass[labels]
-        best = near.argmax(axis=1)
-        here = near[rows, labels]
-        moved = np.where(near[rows, best] > here + 1e-12 * np.abs(here), best, labels)
+        whole = np.where(sums.sizes > 0, sums.mass, 1.0)
+        stay = 2.0 * shift / whole
+        if issparse(self.near):
+            from likewise.kernels.kernel_kmeans import find_nearest_means
+
+            moved, here = np.empty_like(labels), np.empty(len(labels))
+            offsets = (sums.inner + shift * sums.mass) / whole**2
+            find_nearest_means(sums.linked, self.mass, offsets, whole, sums.sizes, stay, labels, moved, here)
+        else:
+            near, rows = sums.compute_nearness(sums.linked, self.mass, shift), np.arange(len(labels))
+            near[rows, labels] += stay[labels]
+            best, here = near.argmax(axis=1), near[rows, labels]
+            moved = np.where(near[rows, best] > here + 1e-12 * np.abs(here), best, labels)
         for c in np.flatnonzero((np.bincount(moved, minlength=len(sums.sizes)) == 0) & (sums.sizes > 0)):
             left = np.flatnonzero(labels == c)
             # The row that would gain least from moving stays, which only shortens the step.
-            moved[left[near[left, c].argmax()]] = c
+            moved[left[here[left].argmax()]] = c
         return moved
 
     def move_single_rows(self, labels: np.ndarray, sums: Sums) -> int:
         """Move single rows that raise the objective; update labels and sums; return the number of moves."""
         least = 1e-10 * (float(np.abs(sums.shares).sum()) + 1e-300)
-        gains = sums.compute_gains(self, np.arange(len(labels)), labels).max(axis=1)
+        if issparse(self.near):
+            from likewise.kernels.kernel_kmeans import find_best_gains
+
+            gains = np.empty(len(labels))
+            every = sums.linked, sums.inner, sums.mass, sums.sizes
+            find_best_gains(self.own, self.mass, *every, labels, np.empty(len(sums.sizes)), gains)
+        else:
+            gains = sums.compute_gains(self, np.arange(len(labels)), labels).max(axis=1)
         candidates = np.flatnonzero(gains > least)
         order = candidates[np.argsort(-gains[candidates], kind="stable")]
         if issparse(self.near):
