@@ -209,6 +209,7 @@ def walk(browser, collection, error_rate, n_answers=None, pictures=None):
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         faults = []
         page.on("pageerror", lambda error: faults.append(str(error)))
+        page.add_init_script("localStorage.setItem('likewise introduction', 'seen')")
         page.goto(served["login"])
         page.wait_for_selector(READY, timeout=PATIENCE)
         first = read_labels(page, served["url"])
