@@ -211,14 +211,14 @@ def join_groups_of_items_apart(newcomer, attempt):
     )
     own = [labels[row] for row in apart]
     corrections = [
-        (f"{number}/belongs", {"row": row})
+        (f"groups/{number}/belongs", {"row": row})
         for number, row in zip(own, apart, strict=True)
         if row not in middles  # the others are joined with these
     ]
-    corrections.append(("merge", {"a": own[0], "b": own[1]}))
+    corrections.append(("repairs", {"act": "merge", "groups": own}))
     for place, (path, content) in enumerate(corrections):
         output = newcomer.page.request.post(
-            f"{newcomer.url}/api/groups/{path}",
+            f"{newcomer.url}/api/{path}",
             data={"key": f"tour-correction-{attempt}-{place}", **content},
             headers={"X-Likewise": "1"},
         )

@@ -117,12 +117,13 @@ export class Keys extends EventTarget {
   bind(name, key) {
     const wanted = plain(key);
     const mine = /** @type {Action} */ (ACTIONS.find((action) => action.name === name));
+    /** @type {string | null} */
     let lost = null;
     for (const other of ACTIONS) {
       const meets = other.group === mine.group || other.group === "any" || mine.group === "any";
       if (other === mine || !meets || !this.of(other.name).includes(wanted)) continue;
       this.#bound.set(other.name, this.of(other.name).filter((one) => one !== wanted));
-      lost = other.label;
+      lost ??= other.label;
     }
     this.#bound.set(name, [wanted]);
     this.#keep();

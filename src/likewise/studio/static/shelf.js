@@ -18,7 +18,7 @@ export class Shelf {
     this.words = h("p", { class: "small muted" });
     this.tiles = h("ul", { class: "gallery tiles" });
     this.more = h("button", { type: "button", hidden: true, on: { click: () => { this.shown += PAGE; void this.update(); } } }, "Show more");
-    this.element = h("article", { class: "card group-card shelf", "aria-label": "None of these", hidden: true },
+    this.element = h("article", { class: "card shelf", "aria-label": "None of these", hidden: true },
       h("header", null, h("h2", null, "None of these"), this.words), this.tiles, h("div", { class: "row" }, this.more));
     dropTarget(this.element, () => void repair(ctx, "shelve"));
   }
