@@ -18,9 +18,7 @@ def load_example(name, monkeypatch):
 
 
 def test_a_newcomer_answers_undoes_skips_contradicts_and_exports(browser, tmp_path, monkeypatch):
-    found = load_example("studio_tour", monkeypatch).tour(
-        tmp_path, browser=browser, n_birds=96, n_answers=15
-    )
+    found = load_example("studio_tour", monkeypatch).tour(tmp_path, browser=browser, n_birds=96, n_answers=15)
     assert found["undone"], "undo should show the question again"
     assert found["answers"] == 16 + found["contradiction"]["corrections"]  # 15, and one undone
     assert found["labels"] == 96
