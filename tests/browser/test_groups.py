@@ -251,7 +251,7 @@ def test_the_owner_adds_and_locks_out_a_person(studio, visit, browser):
     page.get_by_role("button", name="Lock out Dora").click()
     expect(page.get_by_role("row", name="Dora (locked out)")).to_be_visible()
     theirs.reload()
-    expect(theirs.get_by_role("heading", name="Please log in")).to_be_visible()
+    expect(theirs.get_by_role("heading", name="You are locked out")).to_be_visible()
     context.close()
 
 

@@ -181,7 +181,7 @@ def test_logged_out_in_the_middle_keeps_the_answers(visit, studio):
     cookies = ann.context.cookies()
     ann.context.clear_cookies()
     ann.press("s")
-    ann.page.get_by_role("alert").get_by_text("logged out").wait_for()
+    ann.page.get_by_role("alert").get_by_text("not logged in").wait_for()
     ann.saved("stuck")
     ann.context.add_cookies(cookies)
     ann.page.get_by_role("button", name="Try again").click()

@@ -7,6 +7,7 @@ import re
 import pytest
 
 playwright = pytest.importorskip("playwright.sync_api")
+expect = playwright.expect
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 PROGRESS = {
@@ -61,8 +62,9 @@ def test_the_criterion_is_above_every_question_and_changes_without_a_reload(visi
     words({"criterion": "The same shade.", "questions": {"pair": "Same shade?"}, "title": "Shades"})
     line.get_by_text("The same shade.").wait_for()
     ann.page.locator(".brand").get_by_text("Shades").wait_for()
+    expect(ann.page.locator("#question-text")).to_have_text("Same shade?")
     ann.press("s")
-    assert ann.page.locator("#question-text").inner_text() == "Same shade?"
+    expect(ann.page.locator("#question-text")).to_have_text("Same shade?")
 
 
 def test_texts_of_the_owner_are_never_parsed_as_html(visit, studio, words, run):

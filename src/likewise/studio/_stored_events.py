@@ -74,8 +74,9 @@ def _share_strings(value: object) -> object:
 
 def _make_small(event: StoredEvent) -> StoredEvent:
     """Return an event without what is only in the store."""
+    left_out = () if event.kind == "repair" else _NOT_KEPT  # the sentence of a repair is shown
     body = {
-        sys.intern(name): _share_strings(value) for name, value in event.body.items() if name not in _NOT_KEPT
+        sys.intern(name): _share_strings(value) for name, value in event.body.items() if name not in left_out
     }
     return replace(event, body=body)
 

@@ -155,8 +155,12 @@ def test_independent_annotators_are_refused_by_every_route_about_groups(site):
     site.desk.settle()
     assert [path for path in paths if client.get(f"/api/{path}").status_code != 403] == []
     assert [path for path in paths if owner.get(f"/api/{path}").status_code == 403] == []
-    for path, body in (("merge", {"a": 0, "b": 1}), ("0/name", {"name": "x"}), ("0/belongs", {"row": 1})):
-        assert client.post(f"/api/groups/{path}", json={"key": new_key(), **body}).status_code == 403
+    for path, body in (
+        ("repairs", {"act": "shelve", "rows": [0]}),
+        ("groups/0/name", {"name": "x"}),
+        ("groups/0/belongs", {"row": 1}),
+    ):
+        assert client.post(f"/api/{path}", json={"key": new_key(), **body}).status_code == 403
     assert ask(client)[0]["why"] == ""
     assert client.get("/api/reference").json() == {"groups": [], "given": False}
     owner.post("/api/setup", json={"independent": False})

@@ -110,6 +110,7 @@ export class Asking extends EventTarget {
   /** @type {Set<string>} answered or skipped in this tab */
   #done = new Set();
   #busy = false;
+  #stale = false; // the request that is under way may have the old words of questions
   #over = false;
   #timer = 0;
   #renew = 0;
@@ -167,6 +168,16 @@ export class Asking extends EventTarget {
     } finally {
       this.#busy = false;
     }
+    if (this.#stale) {
+      this.#stale = false;
+      await this.more();
+    }
+  }
+
+  /** Fetch questions in other words, also if a request is under way that may still have the old ones. */
+  async reword() {
+    this.#stale = this.#busy;
+    await this.more();
   }
 
   /**
@@ -292,7 +303,9 @@ export class Asking extends EventTarget {
     const pending = this.#ctx.outbox.questions;
     for (const question of questions) {
       const known = [this.current, ...this.#queue].find((one) => one?.id === question.id);
+      const isReworded = known && known.text !== question.text;
       if (known) Object.assign(known, { until: question.until, text: question.text });
+      if (isReworded && known === this.current) this.dispatchEvent(new Event("show"));
       if (known || this.#done.has(question.id) || pending.has(question.id)) continue;
       if (!(await this.#claims.take(question.id)) || this.#over) continue;
       if ([this.current, ...this.#queue].some((one) => one?.id === question.id)) continue; // arrived meanwhile

@@ -2,7 +2,7 @@
 
 import { count, fill, h, openDialog } from "./dom.js";
 import { closeNotice, giveHint, itemName, latest, takeBack } from "./hints.js";
-import { describeAnswer, pastItems } from "./history.js";
+import { describe, pastItems } from "./history.js";
 import { figures, itemCard } from "./item.js";
 import { useStyle } from "./styles.js";
 
@@ -141,7 +141,7 @@ function oddCard(ctx, odd, i, update) {
  */
 function oddActions(ctx, answer, update) {
   if (!answer.can_undo) return [];
-  const about = `${describeAnswer(answer)}, by ${answer.mine ? "you" : answer.person}`;
+  const about = `${describe(answer)}, by ${answer.mine ? "you" : answer.person}`;
   const { seq } = answer;
   /**
    * @param {string} label
@@ -224,7 +224,7 @@ function answerEntry(answer, ...buttons) {
   const when = new Date(answer.time);
   const triplet = answer.question?.kind === "triplet";
   return h("div", { class: "answer-entry" },
-    h("strong", { dir: "auto" }, describeAnswer(answer)),
+    h("strong", { dir: "auto" }, describe(answer)),
     triplet && h("span", { class: "small muted", dir: "auto" }, (answer.question?.items ?? []).map((item, k) => `${"ABC"[k]} ${itemName(item)}`).join(", ")),
     h("span", { class: "small muted" }, answer.mine ? "you" : answer.person, ", ",
       h("time", { datetime: answer.time, title: when.toLocaleString() }, when.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })),
@@ -239,7 +239,7 @@ function answerEntry(answer, ...buttons) {
  * @param {() => void} update
  */
 function actions(ctx, answer, update) {
-  const about = `${describeAnswer(answer)}, by ${answer.mine ? "you" : answer.person}`;
+  const about = `${describe(answer)}, by ${answer.mine ? "you" : answer.person}`;
   return [
     answer.can_undo && h("button", { type: "button", class: "small", "aria-label": `Undo this answer: ${about}`, "data-focus": `back ${answer.seq}`,
       on: { click: () => takeBack(ctx, answer.seq, update) } }, "Undo"),

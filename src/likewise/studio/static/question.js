@@ -207,6 +207,7 @@ export function mount(root, ctx, options = {}) {
   /** @param {Question} question */
   const showQuestion = (question) => {
     if (shown === question.id && page.dataset["state"] === "ready") {
+      fill(heading, question.text); // the owner may have changed it
       ready = true;
       return;
     }
@@ -285,7 +286,7 @@ export function mount(root, ctx, options = {}) {
   const hide = () => clock.turn(document.hidden);
   const useSettings = () => {
     drawCriterion();
-    void asking.more();
+    void asking.reword();
   };
 
   asking.addEventListener("show", show);
