@@ -334,7 +334,7 @@ def test_on_a_phone_everything_is_on_the_screen(visit, studio, words, axe):
         assert axe(owner.page) == []
 
 
-def test_who_is_locked_out_is_told_so_on_the_page(visit, studio):
+def test_people_who_are_locked_out_see_a_message(visit, studio):
     ann = visit(studio)
     ann.ready()
     studio.studio.people.set_active(ann.person.id, False, studio.studio.people.get_owner())

@@ -95,16 +95,8 @@ class GroupPages:
         self._items = items
         self._asking = asking
 
-    def _get_picture(self) -> Picture:
-        picture = self._hub.picture
-        if picture is None:
-            raise NotFoundError(
-                "There are no groups yet.", "They appear within seconds of the start; wait a moment."
-            )
-        return picture
-
     def _get_group(self, number: int) -> Group:
-        for group in self._get_picture().groups:
+        for group in self._hub.get_picture().groups:
             if group.number == number:
                 return group
         raise NotFoundError(
@@ -141,7 +133,7 @@ class GroupPages:
     def show_members(self, number: int, offset: int, limit: int, order: str) -> views.MembersView:
         """Return members of a group, most typical or most doubtful first."""
         self._get_group(number)
-        picture = self._get_picture()
+        picture = self._hub.get_picture()
         rows = np.flatnonzero(picture.shown_labels == number)
         doubt = picture.doubt[rows]
         rows = rows[np.argsort(doubt if order == "typical" else -doubt, kind="stable")]
@@ -216,7 +208,7 @@ class GroupPages:
 
     def _find_middle(self, group: Group, but: int | None = None) -> Item:
         """Return the item that represents a group; a statement about it applies to all joined to it."""
-        picture = self._get_picture()
+        picture = self._hub.get_picture()
         references = find_references(picture, self._hub.log, self._items, but=() if but is None else (but,))
         if group.number not in references:
             raise BadRequestError("The group has no other member to compare it with.")
@@ -305,12 +297,12 @@ class GroupPages:
 
         Items on the shelf have 65,535.
         """
-        picture = self._get_picture()
+        picture = self._hub.get_picture()
         return picture.shown_labels.astype("<u2").tobytes(), picture.seq
 
     def get_doubt(self) -> tuple[bytes, int]:
         """Return how doubtful each item is, from 0 to 255."""
-        picture = self._get_picture()
+        picture = self._hub.get_picture()
         levels: npt.NDArray[np.uint8] = np.clip(picture.doubt * 255, 0, 255).astype(np.uint8)
         return levels.tobytes(), picture.seq
 

@@ -123,7 +123,7 @@ class GroupRepairs:
         body["why"] = describe_repair(act, titles, *map(self._get_name, groups))
         if act in ("shelve", "unshelve"):
             return body
-        picture = self._get_picture()
+        picture = self._hub.get_picture()
         labels = picture.shown_labels
         taken: dict[int, list[int]] = {}
         for row in items:
@@ -149,7 +149,7 @@ class GroupRepairs:
 
     def _merge(self, groups: Sequence[int]) -> dict[str, Any]:
         names = list(map(self._get_name, groups))
-        references = find_references(self._get_picture(), self._hub.log, self._items)
+        references = find_references(self._hub.get_picture(), self._hub.log, self._items)
         ids = self._get_ids([references[number] for number in groups])
         body = {"act": "merge", "items": ids, "target": ids[0]}
         return {**body, "why": describe_repair("merge", names)}
@@ -157,17 +157,9 @@ class GroupRepairs:
     def _get_ids(self, rows: Sequence[int]) -> list[str]:
         return [item.id for item in self._items.get_items(rows)]
 
-    def _get_picture(self) -> Picture:
-        picture = self._hub.picture
-        if picture is None:
-            raise NotFoundError(
-                "There are no groups yet.", "They appear within seconds of the start; wait a moment."
-            )
-        return picture
-
     def _get_name(self, number: int) -> str:
         """Return the name of a group that exists, in quotation marks, or its number."""
-        if all(group.number != number for group in self._get_picture().groups):
+        if all(group.number != number for group in self._hub.get_picture().groups):
             raise NotFoundError(
                 f"There is no group {number}.", "Groups change with the answers; reload the page."
             )

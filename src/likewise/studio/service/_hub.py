@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from likewise.exceptions import ConflictError, KeyReusedError
+from likewise.exceptions import ConflictError, KeyReusedError, NotFoundError
 from likewise.studio._stored_events import LiveEventLog, is_informative
 from likewise.studio.records import (
     FromWorker,
@@ -134,6 +134,14 @@ class Hub:
             self._worker.restart()
             self.wake_worker()
         self.emit("settings", {})
+
+    def get_picture(self) -> Picture:
+        """Return the latest picture of the groups, or raise an error if there is none yet."""
+        if self.picture is None:
+            raise NotFoundError(
+                "There are no groups yet.", "They appear within seconds of the start; wait a moment."
+            )
+        return self.picture
 
     # ------------------------------------------------------------------ events and messages
 

@@ -484,7 +484,7 @@ class GuidePictureView(TypedDict):
 
 
 class BrokenItemView(TypedDict):
-    """An item that cannot be judged: who said so, and when."""
+    """An item that cannot be judged: who reported it, and when."""
 
     seq: int
     item: ItemView
