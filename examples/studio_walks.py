@@ -96,7 +96,7 @@ def write_tickets(folder, rng, n_classes=12, n_each=40):
 
 
 def write_photographs(folder, rng, n_each=24):
-    """Write photographs of twenty turned objects (COIL-20)."""
+    """Write photographs of twenty rotated objects (COIL-20)."""
     from PIL import Image
 
     data = load("coil20")
@@ -119,7 +119,7 @@ COLLECTIONS = {"birds": write_birds, "tickets": write_tickets, "photographs": wr
 
 
 class Person:
-    """Somebody who answers every kind of question with one key, some of them wrongly."""
+    """A simulated annotator for pairs, placements, members and groups, who gives some wrong answers."""
 
     def __init__(self, page, class_of_row, error_rate, n_answers):
         self.page, self.class_of_row = page, class_of_row
@@ -196,7 +196,7 @@ def serve(options):
 
 
 def read_labels(page, url):
-    """Return the group of each item by id, once the groups reflect all answers."""
+    """Return the exported table of groups, a dict per item, once the groups include all answers."""
     while page.request.get(f"{url}/api/progress").json()["behind"]:
         page.wait_for_timeout(200)
     text = page.request.get(f"{url}/api/export?what=labels&format=csv").text()
@@ -204,7 +204,7 @@ def read_labels(page, url):
 
 
 def walk(browser, collection, error_rate, n_answers=None, pictures=None):
-    """Answer questions about a collection; return what came out."""
+    """Answer questions about a collection; return the scores."""
     with serve(collection.options) as served:
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         faults = []
@@ -257,7 +257,7 @@ def take_pictures(page, name):
 
 
 def main():
-    """Take all walks and print what came out."""
+    """Take all walks and print the scores."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=COLLECTIONS, action="append")
     parser.add_argument("--answers", type=int, help="answers per walk (default: depends on the collection)")

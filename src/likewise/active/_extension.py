@@ -54,7 +54,7 @@ class Placements:
     labels : ndarray of int
         The cluster of each of them.
     proba : ndarray of float
-        The probability of that cluster. It is 0 for a row that a model without probabilities cannot place.
+        The probability of that cluster. It is 0 for every row if the model has no probabilities.
     unplaced : ndarray of int
         The rows that fit nowhere: they probably belong to no cluster so far, or lie farther from the old rows
         than 99 % of the old rows lie from one another.
@@ -71,7 +71,7 @@ def match_labels(
 ) -> IntArray:
     """Return labels numbered like earlier labels, such that as few rows as possible change their number.
 
-    `before` may be about the first rows only. Clusters without a match get the smallest numbers that occur
+    `before` may cover only the first rows. Clusters without a match get the smallest numbers that occur
     neither in `before` nor in `taken`.
     """
     codes = np.unique(labels, return_inverse=True)[1].reshape(-1)
@@ -101,10 +101,11 @@ def carry_labels(
     kept : ndarray of shape (n_old,)
         The clusters of the old rows before others were added.
     base, now : ndarray of shape (n_samples,)
-        The clusters that the model finds for all rows with the answers of that moment, and with those of now.
+        The clusters that the model finds for all rows with the answers at the time of the addition, and with
+        the current answers.
         An old row keeps its cluster if both agree.
     answered : iterable of int
-        Rows that answers since then are about; they never keep their cluster against the model.
+        Rows that answers since then are about; these rows always get the cluster of the model.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The nearest of fixed rows for any number of new rows, exactly."""
+"""Exact nearest-neighbour search in a fixed set of rows."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class NeighborIndex:
             rows = members[starts[cell] : starts[cell + 1]]
             steps = centered[rows] - self._centers[cell]
             away = np.linalg.norm(steps, axis=1)
-            order = np.argsort(away, kind="stable")  # so that rows that are searched together reach as far
+            order = np.argsort(away, kind="stable")  # so that rows in one batch have similar search radii
             self._find_in_cell(
                 cell, X, rows[order], steps[order], away[order], k, distances, neighbors, certain
             )

@@ -1,4 +1,4 @@
-"""Repairs of the groups as stored events: what one states, what the shelf holds, and how one is checked.
+"""Repairs of the groups as stored events: the links they imply, the shelf, and validation.
 
 A repair is one event about any number of items. Its body has ``act`` and ``items``, and
 
@@ -7,18 +7,20 @@ A repair is one event about any number of items. Its body has ``act`` and ``item
 - "merge": the items represent groups that are one; ``target`` is the first of them;
 - "shelve": the items belong to no group; "unshelve": they are to be grouped again.
 
-If a person repairs an item again, only the last repair of it counts; what referred to the item as a member of
-its former group then refers to another member (:func:`resolve_repairs`).
+If a person repairs an item again, only the last repair of it counts; earlier repairs that used the item to
+represent its former group use another member instead (:func:`resolve_repairs`).
 
 ``from`` has, for each group that items were taken from, an item of that group (``reference``) and the
-``items`` taken; ``apart`` has items of other groups than that of the target. This module imports only the
-standard library, because the server of the studio must start without scikit-learn.
+``items`` taken; ``apart`` has one item of each group that the group of the target differs from. This module
+imports neither NumPy nor scikit-learn, because the server of the studio must start without them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
+
+from likewise._event_log import KnownRelations
 
 RepairAct = Literal["move", "split", "merge", "shelve", "unshelve"]
 MOST_REPAIRED = 5_000  # items in one repair
@@ -56,8 +58,9 @@ def resolve_repairs(repairs: Sequence[tuple[int, Mapping[str, Any]]]) -> list[li
     Returns
     -------
     list of list of (str, str, bool)
-        The relations of each repair. An item that the same person moved or split off later is left out.
-        If it represented a group that it was taken from later, another member of that group takes its place.
+        The relations of each repair. An item that the same person repaired later is left out. If it
+        represented a group that it was taken from later, another member of that group takes its place. Groups
+        that the person merged later are no longer apart.
 
     Examples
     --------
@@ -66,32 +69,60 @@ def resolve_repairs(repairs: Sequence[tuple[int, Mapping[str, Any]]]) -> list[li
     >>> resolve_repairs([(1, first), (1, again)])
     [[('b', 'c', True)], [('x', 'a', True), ('a', 'b', False)]]
     """
-    later: dict[int, set[str]] = {}  # items that a person repaired later
-    others: dict[int, dict[str, str]] = {}  # what represents a group instead of an item taken from it
+    histories: dict[int, _LaterRepairs] = {}
     found: list[list[Relation]] = []
     for person, body in reversed(repairs):
-        done, instead = later.setdefault(person, set()), others.setdefault(person, {})
-        now = dict(body)
-        if body["act"] in _LINKING:
-            is_merge = body["act"] == "merge"
-            now["target"] = instead.get(body["target"], body["target"])
-            items = [instead.get(item, item) if is_merge else item for item in body["items"]]
-            now["items"] = [item for item in items if is_merge or item not in done]
-            now["from"] = [
-                {
-                    "reference": instead.get(taken["reference"], taken["reference"]),
-                    "items": [item for item in taken["items"] if item not in done],
-                }
-                for taken in body.get("from", ())
-            ]
-            now["apart"] = [instead.get(one, one) for one in body.get("apart", ())]
-        found.append([(a, b, together) for a, b, together in list_repair_relations(now) if a != b])
-        if body["act"] in ("move", "split"):
-            for taken in body.get("from", ()):
-                reference = instead.get(taken["reference"], taken["reference"])
-                instead.update(dict.fromkeys(taken["items"], reference))
-            done.update(body["items"])
+        found.append(histories.setdefault(person, _LaterRepairs()).resolve(body))
     return found[::-1]
+
+
+class _LaterRepairs:
+    """The repairs of one person, from the last one back to some moment."""
+
+    def __init__(self) -> None:
+        self._repaired: set[str] = set()  # items that were moved, split off or shelved
+        self._replacements: dict[str, str] = {}  # what represents a group instead of an item taken from it
+        self._known = KnownRelations()
+
+    def _replace(self, item: str) -> str | None:
+        """Return what represents the group of an item at that moment; None if all who did were repaired."""
+        found = self._replacements.get(item, item)
+        return None if found in self._repaired else found
+
+    def resolve(self, body: Mapping[str, Any]) -> list[Relation]:
+        """Return the relations that the repair before these still states, and add it to them."""
+        act, relations = body["act"], list[Relation]()
+        if act in _LINKING:
+            relations = self._list_relations(body)
+            for a, b, together in relations:
+                if together:
+                    self._known.join(a, b)
+            # Groups that were merged later are no longer apart.
+            relations = [one for one in relations if one[2] or not self._known.are_joined(one[0], one[1])]
+        if act in ("move", "split"):
+            for taken in body.get("from", ()):
+                if (reference := self._replace(taken["reference"])) is not None:
+                    self._replacements.update(dict.fromkeys(taken["items"], reference))
+        if act in ("move", "split", "shelve"):
+            self._repaired.update(body["items"])
+        return relations
+
+    def _list_relations(self, body: Mapping[str, Any]) -> list[Relation]:
+        if body["act"] == "merge":
+            items = [one for item in body["items"] if (one := self._replace(item)) is not None]
+        else:
+            items = [item for item in body["items"] if item not in self._repaired]
+        target = self._replace(body["target"]) or next(iter(items), None)
+        if target is None:
+            return []
+        taken = [
+            {"reference": one, "items": [item for item in taken["items"] if item not in self._repaired]}
+            for taken in body.get("from", ())
+            if (one := self._replace(taken["reference"])) is not None
+        ]
+        apart = [one for item in body.get("apart", ()) if (one := self._replace(item)) is not None]
+        now = {"act": body["act"], "items": items, "target": target, "from": taken, "apart": apart}
+        return [(a, b, together) for a, b, together in list_repair_relations(now) if a != b]
 
 
 def describe_repair(act: RepairAct, items: Sequence[str], group: str = "") -> str:
@@ -145,7 +176,7 @@ def fill_shelf(bodies: Iterable[Mapping[str, Any]]) -> dict[str, None]:
 
 
 def count_new_groups(bodies: Iterable[Mapping[str, Any]]) -> int:
-    """Return by how many groups repairs change their number: splits add one, merges subtract."""
+    """Return the change in the number of groups: a split adds one, a merge of m groups subtracts m - 1."""
     change = {"split": lambda items: 1, "merge": lambda items: 1 - len(items)}
     return sum(change[body["act"]](body["items"]) for body in bodies if body["act"] in change)
 
@@ -167,11 +198,18 @@ def read_repair(
     if act == "move" and "target" not in answer:
         raise ValueError("a move needs its target, an item of the group.")
     body["target"] = find_id(body["target"]) if act == "move" else body["items"][0]
-    taken = [(find_id(one["reference"]), list(map(find_id, one["items"]))) for one in body.get("from", ())]
+    entries, apart = body.get("from", ()), body.get("apart", ())
+    if not isinstance(entries, list | tuple) or not isinstance(apart, list | tuple):
+        raise ValueError("'from' and 'apart' must be lists.")
+    if not all(isinstance(one, Mapping) and isinstance(one.get("items"), list | tuple) for one in entries):
+        raise ValueError("'from' must be a list of objects with 'reference' and 'items'.")
+    taken = [(find_id(one.get("reference")), list(map(find_id, one["items"]))) for one in entries]
     if any(set(those) - set(body["items"]) or one in those for one, those in taken):
-        raise ValueError("'from' has an item that the repair does not, or that is its own reference.")
+        raise ValueError("'from' lists an item that is not in the repair, or that is its own reference.")
     body["from"] = [{"reference": one, "items": those} for one, those in taken]
-    body["apart"] = [find_id(one) for one in body.get("apart", ())]
-    if body["target"] in body["apart"] or (act == "merge" and len(body["items"]) < 2):
-        raise ValueError("a group is not apart from itself, and a merge needs two groups.")
+    body["apart"] = [find_id(one) for one in apart]
+    if body["target"] in body["apart"]:
+        raise ValueError("'apart' must not contain the target.")
+    if act == "merge" and len(body["items"]) < 2:
+        raise ValueError("a merge needs at least two groups.")
     return {name: value for name, value in body.items() if value or name in ("act", "items")}

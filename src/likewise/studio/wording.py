@@ -29,16 +29,16 @@ QUESTIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Wording:
-    """What is asked, in the words of the owner; everything is optional.
+    """The texts of the owner for a project; all of them are optional.
 
     Attributes
     ----------
     criterion : str
         One sentence that says what "together" means, shown above every question.
     questions : mapping of str to str
-        The question by its kind, where it differs from :data:`QUESTIONS`.
+        Texts of questions by kind; other kinds use :data:`QUESTIONS`.
     guideline : str
-        A text with simple marks: ``# heading``, ``- item``, ``**bold**``, ``*italic*``,
+        Text with simple markup: ``# heading``, ``- item``, ``**bold**``, ``*italic*``,
         ``![caption](item:ROW)`` and ``![caption](picture:DIGEST)``.
     examples : tuple of (str, tuple of str)
         Names of groups, each with the ids of items that the owner chose as examples.
@@ -54,7 +54,9 @@ class Wording:
         """Read and check a wording; :class:`BadRequestError` says what is wrong."""
         if not isinstance(given, Mapping) or (unknown := set(given) - set(cls.__dataclass_fields__)):
             what = f"unknown entries {sorted(unknown)}" if isinstance(given, Mapping) else repr(given)
-            raise BadRequestError(f"The wording must be an object with the entries of Wording; got {what}.")
+            raise BadRequestError(
+                f"The wording must be an object with {', '.join(cls.__dataclass_fields__)}; got {what}."
+            )
         questions, examples = given.get("questions", {}), given.get("examples", ())
         if not isinstance(questions, Mapping) or not isinstance(examples, list | tuple):
             raise BadRequestError("The questions must be an object, and the examples a list.")
@@ -62,7 +64,7 @@ class Wording:
             kinds = ", ".join(get_args(AskedKind))
             raise BadRequestError(f"There is no kind of question {min(unknown)[:40]!r}; expected {kinds}.")
         if len(examples) > MOST_GROUPS:
-            raise BadRequestError(f"There can be examples of {MOST_GROUPS} groups; got {len(examples)}.")
+            raise BadRequestError(f"Examples are limited to {MOST_GROUPS} groups; got {len(examples)}.")
         texts = {kind: check_line(text, "A question", LONGEST_QUESTION) for kind, text in questions.items()}
         return cls(
             check_line(given.get("criterion", ""), "The criterion", LONGEST_CRITERION),
@@ -109,7 +111,7 @@ class Wording:
             if kind == "item" and not (name.isdigit() and int(name) < n_items):
                 raise BadRequestError(
                     f"There is no item {name!r}; there are {n_items:,}, numbered from 0.",
-                    "Insert it with the button.",
+                    "Use the button that inserts items.",
                 )
         for name in self.list_pictures():
             if name not in pictures:
@@ -126,12 +128,12 @@ def _read_example(example: Any) -> tuple[str, tuple[str, ...]]:
             f"{len(items)}."
         )
     if not all(isinstance(item, str) for item in items):
-        raise BadRequestError("Examples are ids of items, which are texts.")
+        raise BadRequestError("Examples must be item ids, as strings.")
     return name, tuple(dict.fromkeys(items))
 
 
 def check_line(text: Any, what: str, most: int) -> str:
-    """Return a text of one line without surrounding blanks, or raise an error."""
+    """Return a text of one line without surrounding whitespace, or raise an error."""
     line = check_text(text, what, most)
     if "\n" in line or "\t" in line:
         raise BadRequestError(f"{what} must be one line of text.")
@@ -139,15 +141,17 @@ def check_line(text: Any, what: str, most: int) -> str:
 
 
 def check_text(text: Any, what: str, most: int) -> str:
-    """Return a text without surrounding blanks; raise an error if it is long or has control characters."""
+    """Return a text without surrounding whitespace; refuse control characters and texts that are too long."""
     if not isinstance(text, str):
         raise BadRequestError(f"{what} must be a text; got {text!r}.")
     found = unicodedata.normalize("NFC", text.replace("\r\n", "\n")).strip()
     if len(found) > most:
-        raise BadRequestError(f"{what} can have {most:,} characters; got {len(found):,}.", "Shorten it.")
+        raise BadRequestError(
+            f"{what} can have at most {most:,} characters; got {len(found):,}.", "Shorten it."
+        )
     plain = found.replace("\n", "").replace("\t", "")
-    if any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in plain) or _DIRECTIONS.search(
-        plain
-    ):
+    if any(
+        unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in plain
+    ) or _DIRECTIONS.search(plain):
         raise BadRequestError(f"{what} must not have control characters.")
     return found

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from likewise.exceptions import BadRequestError, NotFoundError
+from likewise.studio._repairs import read_repair, resolve_repairs
 from likewise.studio.exports import Snapshot, export_bytes
 from likewise.studio.imports import import_answers
 from studio.service.desk import new_key
@@ -37,6 +38,50 @@ def repairs_of(desk):
 
 
 # ---------------------------------------------------------------------- moves, splits and merges
+
+
+FROM_B = {"act": "move", "items": ["a"], "target": "x", "from": [{"reference": "b", "items": ["a"]}]}
+
+
+@pytest.mark.parametrize(
+    ("repairs", "relations"),
+    [
+        # The reference of the group that a left is moved as well: nothing separates them any more.
+        ([FROM_B, {"act": "move", "items": ["b"], "target": "x"}], [("x", "a", True), ("x", "b", True)]),
+        (
+            [
+                {
+                    "act": "split",
+                    "items": ["a", "b"],
+                    "target": "a",
+                    "from": [{"reference": "y", "items": ["a", "b"]}],
+                },
+                {"act": "merge", "items": ["a", "y"], "target": "a"},
+            ],
+            [("a", "b", True), ("a", "y", True)],
+        ),
+        ([FROM_B, {"act": "shelve", "items": ["a"]}], []),
+        # The others of a move stay together if the item that they were moved to is shelved.
+        (
+            [{"act": "move", "items": ["a", "b"], "target": "x"}, {"act": "shelve", "items": ["x"]}],
+            [("a", "b", True)],
+        ),
+    ],
+)
+def test_later_repairs_replace_what_earlier_ones_state(repairs, relations):
+    found = resolve_repairs([(1, body) for body in repairs])
+    assert [relation for one in found for relation in one] == relations
+
+
+@pytest.mark.parametrize("broken", [5, [["r"]], [{"reference": "q"}], [{"items": ["a"]}]])
+def test_a_repair_with_a_malformed_origin_is_refused(broken):
+    def find_id(item):
+        if not isinstance(item, str):
+            raise ValueError(f"{item!r} is no id")
+        return item
+
+    with pytest.raises(ValueError, match=r"'from'|is no id"):
+        read_repair(["a"], {"act": "move", "target": "x", "from": broken}, find_id)
 
 
 def test_items_move_together_and_come_back_with_one_undo(desk, ann):

@@ -137,9 +137,9 @@ def _ask_first(log: AnswerLog) -> Iterator[Question]:
     away = neighborhoods.rows @ neighborhoods.rows[first]
     value = np.where(away < 0.5 * (1 + neighborhoods.base), center, center - 2 * neighborhoods.near.shape[1])
     value[first] = -np.inf
-    reason = Reason("{Row} is typical of many {things}.", (first,))
     for row in np.argsort(-value, kind="stable").tolist():
         if row != first:
+            reason = Reason("{Row} is typical of many {things}.", (row,))
             yield Question.placement(row, [first], examples=[[first]], reason=reason)
 
 

@@ -218,7 +218,7 @@ class _RegionQuestions:
             other = self._find_nearest(row, c)
             if self._is_waiting(row, other):
                 continue
-            share = self.passed.shares[row, c]
+            share = min(self.passed.shares[row, c], 0.99)  # an estimate; 100 % would sound certain
             reason = Reason(
                 "{Row} represents nearby {things} whose cluster is uncertain; it is in the cluster of {row} "
                 f"with probability {share:.0%}.",

@@ -95,17 +95,17 @@ class GroupRepairs:
     def _check(self, act: RepairAct, rows: Sequence[int], groups: Sequence[int]) -> None:
         """Raise an error if these are not the items and groups of such a repair."""
         if act == "merge" and (rows or len(groups) < 2):
-            raise BadRequestError("A merge is of groups, not of items.", "Choose at least two groups.")
+            raise BadRequestError("A merge takes groups, not items.", "Choose at least two groups.")
         if act != "merge" and not rows:
             raise BadRequestError("No items are selected.", "Select at least one.")
         if act != "merge" and len(groups) != int(act == "move"):
             raise BadRequestError(
-                "Items belong to one group." if act == "move" else "This repair is not about a group.",
+                "Items are moved to one group." if act == "move" else "This repair is not about a group.",
                 "Reload the page.",
             )
         if len(rows) > MOST_REPAIRED:
             raise BadRequestError(
-                f"{len(rows):,} items are more than one repair may have ({MOST_REPAIRED:,}).",
+                f"A repair can have at most {MOST_REPAIRED:,} items; got {len(rows):,}.",
                 "Repair them in parts.",
             )
         for row in rows:
@@ -120,10 +120,10 @@ class GroupRepairs:
         items = {row: item.id for row, item in zip(rows, self._items.get_items(rows), strict=True)}
         titles = [view["title"] for view in self._asking.make_item_views(rows[:1])] * len(rows)
         body: dict[str, Any] = {"act": act, "items": list(items.values())}
-        body["why"] = describe_repair(act, titles, *map(self._get_name, groups))
         if act in ("shelve", "unshelve"):
-            return body
+            return {**body, "why": describe_repair(act, titles)}
         picture = self._hub.get_picture()
+        body["why"] = describe_repair(act, titles, *(self._get_name(picture, group) for group in groups))
         labels = picture.shown_labels
         taken: dict[int, list[int]] = {}
         for row in items:
@@ -133,7 +133,8 @@ class GroupRepairs:
         if act == "move":
             (number,) = groups
             if number not in references:  # all members of the group are among the items
-                references[number] = next(row for row in items if labels[row] == number)
+                own = (row for row in items if row < len(labels) and labels[row] == number)
+                references[number] = next(own, rows[0])
             body["target"] = self._items.get(references[number]).id
         else:
             body["target"] = body["items"][0]
@@ -148,8 +149,9 @@ class GroupRepairs:
         return body
 
     def _merge(self, groups: Sequence[int]) -> dict[str, Any]:
-        names = list(map(self._get_name, groups))
-        references = find_references(self._hub.get_picture(), self._hub.log, self._items)
+        picture = self._hub.get_picture()
+        names = [self._get_name(picture, group) for group in groups]
+        references = find_references(picture, self._hub.log, self._items)
         ids = self._get_ids([references[number] for number in groups])
         body = {"act": "merge", "items": ids, "target": ids[0]}
         return {**body, "why": describe_repair("merge", names)}
@@ -157,9 +159,9 @@ class GroupRepairs:
     def _get_ids(self, rows: Sequence[int]) -> list[str]:
         return [item.id for item in self._items.get_items(rows)]
 
-    def _get_name(self, number: int) -> str:
-        """Return the name of a group that exists, in quotation marks, or its number."""
-        if all(group.number != number for group in self._hub.get_picture().groups):
+    def _get_name(self, picture: Picture, number: int) -> str:
+        """Return the name of a group of a picture, in quotation marks, or its number."""
+        if all(group.number != number for group in picture.groups):
             raise NotFoundError(
                 f"There is no group {number}.", "Groups change with the answers; reload the page."
             )
@@ -175,7 +177,7 @@ class GroupRepairs:
         return {"items": self._asking.make_item_views(rows), "total": len(shelf)}
 
     def search(self, text: str, limit: int) -> views.FoundView:
-        """Return the items whose id, title, text or cells contain a text; upper and lower case are equal.
+        """Return the items whose id, title, text or cells contain a text; case is ignored.
 
         Only what pages show is searched, so that a search does not reveal a true class.
         """
@@ -240,11 +242,15 @@ class GroupRepairs:
 
     # ------------------------------------------------------------------ colour by a column
 
+    def forget_columns(self) -> None:
+        """Read columns again, after items have changed."""
+        self._columns.clear()
+
     def get_column(self, column: views.ColumnView) -> tuple[bytes, str]:
         """Return a column as one byte per item, and whether it has numbers or levels.
 
-        Numbers are scaled to 0 to 254 between the least and the greatest usual value, levels are the places
-        in the list of the column, and 255 is anything else.
+        Numbers are scaled to 0 to 254 over the usual range of the column. A level is its index in the list of
+        the column. 255 is any other value.
         """
         at = column["name"], self._items.n
         if at not in self._columns:

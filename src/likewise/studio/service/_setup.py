@@ -32,8 +32,8 @@ _WORDS = ("criterion", "questions", "guideline", "examples")
 class Setup:
     """Shows and changes the settings and the wording of a project.
 
-    They are stored in project.json, which is replaced at once: a killed process leaves the old settings or
-    the new ones. Other processes that have the project open see them within seconds.
+    They are stored in project.json, which is replaced atomically: if the process is killed, either the old or
+    the new settings remain. Other processes that have the project open see them within seconds.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Setup:
         }
 
     def change(self, given: Mapping[str, Any]) -> SetupView:
-        """Store other settings; the others stay. Examples are names, each with a list of rows."""
+        """Store the given settings and keep the rest. `examples` has (name, rows) pairs."""
         changes = dict(given)
         if "examples" in changes:
             changes["examples"] = [[name, self._get_ids(rows)] for name, rows in changes["examples"]]
@@ -84,8 +84,8 @@ class Setup:
                 self._change_wording(wording, changes),
             )
         )
-        self._remove_unused_pictures()
         self._use_changes()
+        self._remove_unused_pictures()
         return self.show()
 
     def _get_ids(self, rows: list[int]) -> list[str]:
@@ -93,11 +93,14 @@ class Setup:
 
     def _change_settings(self, settings: Settings, changes: Mapping[str, Any]) -> Settings:
         new = {name: changes[name] for name in _ASKING if name in changes}
-        if settings.study is not None and any(
-            getattr(settings, name) != value for name, value in new.items()
+        questions = {kind: text for kind, text in changes.get("questions", {}).items() if text}
+        is_reworded = "questions" in changes and questions != self._project.wording.questions
+        if settings.study is not None and (
+            is_reworded or any(getattr(settings, name) != value for name, value in new.items())
         ):
             raise ConflictError(
-                "How a study asks is fixed.", "Change the title, criterion or guideline only."
+                "The questions of a study cannot be changed.",
+                "You can change only the title, criterion, guideline and examples.",
             )
         if "title" in changes:
             new["title"] = check_line(changes["title"], "The title", LONGEST_NAME)
@@ -114,7 +117,9 @@ class Setup:
         if settings.study is None and now.n_clusters is None:
             now = replace(now, discover=True)
         if not 1 <= now.overlap <= MOST_OVERLAP:
-            raise BadRequestError(f"1 to {MOST_OVERLAP} people can get each question; got {now.overlap}.")
+            raise BadRequestError(
+                f"The number of people per question must be between 1 and {MOST_OVERLAP}; got {now.overlap}."
+            )
         if now.budget is not None and not 0 <= now.budget <= MOST_BUDGET:
             raise BadRequestError(f"The budget must be between 0 and {MOST_BUDGET:,}; got {now.budget:,}.")
         return now
@@ -148,7 +153,7 @@ class Setup:
         return sorted(self._folder.glob("*.webp")) if self._folder.is_dir() else []
 
     def receive_picture(self, name: str, content: bytes) -> GuidePictureView:
-        """Keep a picture for the guideline: decoded, reduced and encoded anew, so nothing else is in it."""
+        """Store a picture for the guideline, decoded and encoded again, so that nothing else is in it."""
         from likewise.features import read_picture
 
         if not (detect_content_type(content[:FIRST]) or "").startswith("image/"):
@@ -169,9 +174,9 @@ class Setup:
         out = io.BytesIO()
         image.save(out, "WEBP", quality=85)
         digest = hashlib.sha256(out.getvalue()).hexdigest()[:16]
-        self._folder.mkdir(mode=0o700, exist_ok=True)
         part = self._folder / f".{secrets.token_hex(8)}.part"
         try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
             with open(part, "wb") as file:
                 file.write(out.getvalue())
                 file.flush()
@@ -194,5 +199,7 @@ class Setup:
         used = self._project.wording.list_pictures()
         for path in self._list_pictures():
             with suppress(OSError):
-                if path.stem not in used and time.time() - path.stat().st_mtime > _UNUSED:
+                if path.stem in used:
+                    os.utime(path)  # when it was last used
+                elif time.time() - path.stat().st_mtime > _UNUSED:
                     path.unlink()

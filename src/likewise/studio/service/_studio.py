@@ -196,6 +196,8 @@ class Studio:
             has_new_items = self.project.refresh()
             now = self.project.settings
             if has_new_items:
+                self._profile = None
+                self.repairs.forget_columns()
                 self.hub.use_new_items(self.project.items.n)
             if (now, self.project.wording) != (settings, wording):
                 changed = any(getattr(now, name) != getattr(settings, name) for name in _OF_QUESTIONS)

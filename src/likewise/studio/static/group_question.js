@@ -28,12 +28,12 @@ export function drawGroupQuestion(question, page) {
 }
 
 /**
- * The name of a group, or its number.
+ * The name of a group, or its place among the choices; the Groups page has other numbers.
  * @param {ShownGroup} group
  * @param {number} number
  */
 function groupName(group, number) {
-  return group.name ?? `Group ${number}`;
+  return group.name ?? `Choice ${number}`;
 }
 
 /**

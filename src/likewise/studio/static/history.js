@@ -7,7 +7,7 @@ import { itemCard, LETTERS } from "./item.js";
 /** @type {Record<string, string>} */
 export const WORDS = {
   SAME: "Same", DIFFERENT: "Different", UNSURE: "Unsure", AB: "A and B", AC: "A and C", BC: "B and C", NEITHER: "No two",
-  NEW: "None of the groups",
+  NEW: "A new group",
 };
 
 /** The origin of an answer that was not given to a question. @type {Record<string, string>} */

@@ -26,7 +26,7 @@ const STEPS = [
   },
   {
     title: "Nothing can go wrong",
-    text: "Each answer is saved at once. Undo takes the last one back, Skip leaves a question for later, and an item that cannot be judged can be reported as broken. Try: take this answer back.",
+    text: "Each answer is saved at once. Undo takes the last one back, Skip passes over a question, to which the history lets you return, and an item that cannot be judged can be reported as broken. Try: take this answer back.",
     drawings: ["needle", "needle"],
     answers: [["Undo", "The question is back. The history lists all your answers."]],
   },

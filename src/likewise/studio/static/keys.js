@@ -18,7 +18,7 @@ export const ACTIONS = [
   { name: "triplet.neither", label: "No two", group: "triplet", keys: ["n", "4"] },
   { name: "triplet.unsure", label: "Unsure", group: "triplet", keys: ["u", "5"] },
   ...[1, 2, 3, 4, 5, 6, 7].map((n) => /** @type {Action} */ ({ name: `group.${n}`, label: `Group ${n}`, group: "placement", keys: [String(n)] })),
-  { name: "placement.new", label: "None of these", group: "placement", keys: ["n"] },
+  { name: "placement.new", label: "A new group", group: "placement", keys: ["n"] },
   { name: "placement.unsure", label: "Unsure", group: "placement", keys: ["u"] },
   ...[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((n) => /** @type {Action} */ ({ name: `tile.${n}`, label: `Item ${n} does not belong`, group: "members", keys: [String(n % 10)] })),
   { name: "members.confirm", label: "Confirm", group: "members", keys: ["Enter"] },

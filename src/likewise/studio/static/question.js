@@ -45,7 +45,7 @@ const CHOICES = {
  */
 const BUTTONS = {
   placement: [
-    { action: "placement.new", label: "None of these", look: "" },
+    { action: "placement.new", label: "A new group", look: "" },
     { action: "placement.unsure", label: "Unsure", look: "" },
   ],
   members: [

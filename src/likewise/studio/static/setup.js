@@ -91,7 +91,7 @@ function form(ctx, setup) {
           independent: independent.value === "auto" ? null : independent.value === "yes",
         }),
       });
-      fill(status, h("span", { class: "note good" }, "Saved. It applies from the next question on."));
+      fill(status, h("span", { class: "note good" }, "Saved. Open pages show it at once."));
     } catch (error) {
       fill(status, h("span", { class: "note bad" }, `Not saved: ${String(error)}`));
     } finally {
@@ -109,7 +109,7 @@ function form(ctx, setup) {
         ...KINDS.map(([kind, label]) => labelled(label, `setup-text-${kind}`, /** @type {HTMLInputElement} */ (texts[kind]))))),
     h("fieldset", null, h("legend", null, "Examples"),
       h("p", { class: "muted" }, "Items that you choose are shown in the guideline and in the reference book, instead of typical members of the groups."), examples.element),
-    setup.study ? h("p", { class: "muted" }, "How a study asks is fixed.") : h("fieldset", null, h("legend", null, "How it is asked"),
+    setup.study ? h("p", { class: "muted" }, "The questions of a study cannot be changed.") : h("fieldset", null, h("legend", null, "How it is asked"),
       labelled("Number of groups", "setup-clusters", clusters, "Empty if it is unknown."),
       h("label", { class: "check" }, discover, "Answers may open more groups"),
       labelled("Questions about", "setup-ask", ask),
