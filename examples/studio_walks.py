@@ -199,8 +199,9 @@ def read_labels(page, url):
     """Return the exported table of groups, a dict per item, once the groups include all answers."""
     while page.request.get(f"{url}/api/progress").json()["behind"]:
         page.wait_for_timeout(200)
-    text = page.request.get(f"{url}/api/export?what=labels&format=csv").text()
-    return list(csv.DictReader(io.StringIO(text, newline="")))
+    while not (reply := page.request.get(f"{url}/api/export?what=labels&format=csv")).ok:
+        page.wait_for_timeout(200)  # the first groups are being computed
+    return list(csv.DictReader(io.StringIO(reply.text(), newline="")))
 
 
 def walk(browser, collection, error_rate, n_answers=None, pictures=None):
