@@ -131,7 +131,7 @@ def test_the_owner_writes_everything_in_the_page(visit, studio, words, axe):
     page.get_by_label("Maximum number of answers").fill("500")
     assert axe(page) == []
     page.get_by_role("button", name="Save", exact=True).click()
-    page.get_by_text("Saved. It applies").wait_for()
+    page.get_by_text("Saved. Open pages").wait_for()
     project = studio.studio.project
     assert (project.settings.title, project.settings.overlap, project.settings.budget) == (
         "Our squares",
