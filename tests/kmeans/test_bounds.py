@@ -33,11 +33,12 @@ def run_passes(X, hints, moves, monkeypatch, bounded, block_rows=None):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(
     seed=st.integers(0, 10**6),
-    k=st.integers(2, 9),
+    k=st.integers(2, 20),
     step=st.sampled_from([0.0, 1e-3, 0.1, 3.0]),
+    share=st.sampled_from([0.1, 0.7]),
     whole=st.booleans(),
 )
-def test_bounds_change_no_label_sum_or_objective(dtype, seed, k, step, whole):
+def test_bounds_change_no_label_sum_or_objective(dtype, seed, k, step, share, whole):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(90, 5))
     X = (np.round(X) if whole else X).astype(dtype)  # whole numbers have ties
@@ -45,7 +46,7 @@ def test_bounds_change_no_label_sum_or_objective(dtype, seed, k, step, whole):
     centers = X[rng.permutation(len(X))[:k]].astype(np.float64)
     moves = [centers]
     for _ in range(5):  # some centres leave all rows, so that clusters are empty and are filled again
-        moves.append(moves[-1] + step * rng.normal(size=centers.shape) * (rng.random((k, 1)) < 0.7))
+        moves.append(moves[-1] + step * rng.normal(size=centers.shape) * (rng.random((k, 1)) < share))
         moves[-1][0] += 100.0 * (rng.random() < 0.1)
     with pytest.MonkeyPatch.context() as patch:
         plain = run_passes(X, hints, moves, patch, bounded=False)
@@ -72,3 +73,34 @@ def test_few_rows_are_compared_once_the_centres_have_settled(monkeypatch):
     PCKMeans(64, init=groups, random_state=0).fit(X)
     assert compared[0] == 2000
     assert sum(compared[1:]) < 200
+
+
+def test_rows_are_compared_with_few_centres_while_only_few_centres_move():
+    from likewise.kernels import assign
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 32))
+    moves = [X[:64].copy()]
+    for _ in range(3):
+        moves.append(moves[-1].copy())
+        moves[-1][:2] += 0.3 * rng.normal(size=(2, 32))
+    compared, full = [], assign.two_nearest_linear
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            assign,
+            "two_nearest_linear",
+            lambda X, rows, W, *rest: (compared.append(len(rows) * len(W)), full(X, rows, W, *rest)),
+        )
+        run_passes(X, sample_links(np.zeros(2000, dtype=int), 2, random_state=0), moves, patch, bounded=True)
+    assert compared[0] > 1900 * 64
+    assert sum(compared[1:]) < 3 * compared[0] / 5
+
+
+def test_a_long_fit_stops_when_its_objective_hardly_changes(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 8))
+    plain = PCKMeans(60, n_init=1, random_state=0).fit(X)
+    monkeypatch.setattr(_loop, "_LONG", 0)
+    short = PCKMeans(60, n_init=1, random_state=0).fit(X)
+    assert short.n_iter_ < plain.n_iter_
+    assert plain.objective_ < short.objective_ < 1.01 * plain.objective_

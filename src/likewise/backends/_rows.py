@@ -201,6 +201,7 @@ class Rows(ABC):
     names: Sequence[str] | None = None
     is_distributed: bool = False
     is_sparse: bool = False
+    density: float = 1.0  # the share of values that are stored
     _weight: np.ndarray | None = None
 
     def __len__(self) -> int:

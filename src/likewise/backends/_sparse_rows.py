@@ -42,6 +42,7 @@ class SparseRows(Rows):
     def __init__(self, X: csr_array, threads: int = 1) -> None:
         self._X, self.threads = X, threads
         self.shape, self.dtype, self.blocks = (X.shape[0], X.shape[1]), X.dtype, split_rows(X.shape[0])
+        self.density = X.nnz / max(X.shape[0] * X.shape[1], 1)
 
     def read(self, rows: slice) -> Any:
         return self._X if len(self.blocks) == 1 else self._X[rows]

@@ -203,29 +203,30 @@ def update_bounds(X, squares, W, b, labels, moves, rounding, reach, upper, lower
     """Update the bounds on distances after the centres moved, and find the rows whose label may change.
 
     IN   X (n, d); squares (n,): their squared lengths; W (K, d), b (K,): ``W[h] . x + b[h] + |x|^2`` is the
-         squared distance to centre h; labels (n,); moves (3, k): how far each centre moved, the farthest
-         that any other centre moved, and the distance to the nearest other centre; rounding, reach: the
-         error of a squared distance is at most ``rounding * (|x|^2 + reach)``
-    OUT  upper, lower (n,): IN and OUT; is_open (n,): True if the label may change
+         squared distance to centre h; labels (n,); moves (4, k): for each centre, (0) how far it moved, the
+         longest move of (1) any other centre and (2) any other centre that is not fast, (3) the distance to
+         the nearest other centre; rounding, reach: the error of a squared distance is at most
+         ``rounding * (|x|^2 + reach)``
+    OUT  upper, lower (n,): IN and OUT; is_open (n,): True if the label may change. The lower bound of an open
+         row holds only for centres that are not fast: the caller compares it with the fast ones.
     """
     for i in range(X.shape[0]):
         h = labels[i]
         slack = rounding * (squares[i] + reach)
         upper[i] += moves[0, h]
-        lower[i] = max(lower[i] - moves[1, h], 0.0)
+        lower_all = max(lower[i] - moves[1, h], 0.0)
         is_open[i] = False
-        bound = max(lower[i], moves[2, h] - upper[i])
-        if bound > upper[i] and bound * bound - upper[i] * upper[i] > 2 * slack:
-            continue
-        if upper[i] < np.inf:
+        bound = max(lower_all, moves[3, h] - upper[i])
+        is_apart = bound > upper[i] and bound * bound - upper[i] * upper[i] > 2 * slack
+        if not is_apart and upper[i] < np.inf:
             s = X.dtype.type(0)
             for j in range(X.shape[1]):
                 s += X[i, j] * W[h, j]
             upper[i] = np.sqrt(max(s + b[h] + squares[i] + slack, 0.0))
-            bound = max(lower[i], moves[2, h] - upper[i])
-            if bound > upper[i] and bound * bound - upper[i] * upper[i] > 2 * slack:
-                continue
-        is_open[i] = True
+            bound = max(lower_all, moves[3, h] - upper[i])
+            is_apart = bound > upper[i] and bound * bound - upper[i] * upper[i] > 2 * slack
+        is_open[i] = not is_apart
+        lower[i] = lower_all if is_apart else max(lower[i] - moves[2, h], 0.0)
 
 
 @njit(nogil=True, fastmath=_FAST, cache=True)

@@ -56,7 +56,7 @@ class IcmProblem(NamedTuple):
     Q: np.ndarray  # (m, H)
 
 
-def descend(problem, start, order, components, max_rounds, max_sweeps):
+def descend(problem, start, order, components, max_rounds=20, max_sweeps=20):
     """Label the rows; return the energy and the labels.
 
     Rows start with the labels `start` (m,): IN, or absent if it is empty. Then single rows in the given

@@ -4,6 +4,10 @@ In the manner of Hamerly (2010): for each row, an upper bound on the distance to
 bound on the distance to every other centre. When centres move, the bounds change by at most the distances
 that they moved. A row whose bounds stay apart keeps its label. The labels are those of a full comparison:
 the bounds allow for the rounding errors of both.
+
+After some iterations most centres hardly move, but a few still do. A single lower bound must fall by the
+longest move of any centre. So rows are compared with the few centres that moved farthest, the fast centres,
+and the bound falls only by the longest move of the others.
 """
 
 from __future__ import annotations
@@ -13,6 +17,10 @@ from sklearn.utils.extmath import row_norms
 
 from likewise.backends import Block, Rows, get_scratch
 from likewise.kmeans._loop import ClusterStats, FixedLabels
+
+# The number of fast centres is 0 or k divided by one of these, by the bounds of about this many sampled rows.
+_DIVISORS = (64, 32, 16, 8, 4)
+_SAMPLE_SIZE = 4096
 
 
 class DistanceBounds:
@@ -41,15 +49,15 @@ class DistanceBounds:
         k = len(centers)
         before, self._centers = centers if self._centers is None else self._centers, centers
         shift = np.sqrt(row_norms(centers - before, squared=True))
-        farthest = int(shift.argmax())
-        other_shift = np.full(k, shift[farthest])
-        other_shift[farthest] = np.delete(shift, farthest).max(initial=0.0)
+        self._fast = self._choose_fast_centers(shift)
         squares = row_norms(centers, squared=True)
         self._reach = float(squares.max())
         apart = squares[:, None] + squares - 2.0 * (centers @ centers.T)
         np.fill_diagonal(apart, np.inf)
         gap = np.sqrt(np.maximum(apart.min(axis=1) - 1e-12 * self._reach, 0.0))
-        self._moves = np.stack([shift, other_shift, gap])
+        slow_shift = shift.copy()
+        slow_shift[self._fast] = 0.0
+        self._moves = np.stack([shift, _find_longest_other(shift), _find_longest_other(slow_shift), gap])
         self._W, self._b = -2.0 * centers, squares
         if k % 2:  # the kernel takes clusters two at a time
             self._W, self._b = np.vstack([self._W, np.zeros(centers.shape[1])]), np.append(squares, np.inf)
@@ -73,16 +81,58 @@ class DistanceBounds:
         labels[at] = given
         error = (self._rounding, self._reach)
         assign.update_bounds(X, squares, W, b, labels, self._moves, *error, upper, lower, is_open)
-        is_open[at] = False
+        is_open[at] = False  # their lower bounds do not cover the fast centres: `forget` before the next pass
         rows = np.flatnonzero(is_open)
-        if len(rows):
+
+        def find_two_nearest(rows: np.ndarray, W: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
+            """Return the nearest centre, bounds on its distance, and a lower bound on the others."""
             found = get_scratch("found", rows.shape, np.int32)
             near, far = (get_scratch(name, rows.shape, X.dtype) for name in ("near", "far"))
             assign.two_nearest_linear(X, rows, W, b, found, near, far)
-            labels[rows] = found
             slack = self._rounding * (squares[rows] + self._reach)
-            upper[rows] = np.sqrt(np.maximum(near + squares[rows] + slack, 0.0))
-            lower[rows] = np.sqrt(np.maximum(far + squares[rows] - slack, 0.0))
+            near, far = near + squares[rows], far + squares[rows]
+            bounds = near + slack, near - slack, far - slack
+            return found, *(np.sqrt(np.maximum(bound, 0.0)) for bound in bounds)
+
+        def is_apart(rows: np.ndarray) -> np.ndarray:
+            slack = self._rounding * (squares[rows] + self._reach)
+            bound, own = lower[rows], np.minimum(upper[rows], np.finfo(np.float64).max ** 0.5)
+            return (bound > own) & (np.square(bound) - np.square(own) > 2 * slack)
+
+        if len(self._fast) and len(rows):
+            settled = rows[is_apart(rows)]
+            if len(settled):
+                found, _, near, far = find_two_nearest(settled, W[self._fast], b[self._fast])
+                others = np.where(self._fast[found] == labels[settled], far, near)
+                lower[settled] = np.minimum(lower[settled], others)
+                is_open[settled[is_apart(settled)]] = False
+                rows = np.flatnonzero(is_open)
+        if len(rows):
+            labels[rows], upper[rows], _, lower[rows] = find_two_nearest(rows, W, b)
         sums, counts = np.zeros((k, X.shape[1])), np.zeros(k)
         assign.add_rows(X, weight, labels, sums, counts)
         return ClusterStats(counts, sums, None)
+
+    def _choose_fast_centers(self, shift: np.ndarray) -> np.ndarray:
+        """Return the fast centres, of which there may be none.
+
+        Their number minimises the expected number of comparisons, by the bounds of a sample of the rows.
+        """
+        k, step = len(shift), max(1, len(self._upper) // _SAMPLE_SIZE)
+        margin = self._lower[::step] - self._upper[::step]
+        margin = np.sort(margin[np.isfinite(margin)])
+        if not len(margin):
+            return np.empty(0, dtype=np.int64)
+        order = np.argsort(-shift, kind="stable")
+        sizes = [0, *(size for divisor in _DIVISORS if (size := k // divisor // 2 * 2))]
+        n_open = np.searchsorted(margin, shift[order[sizes]])
+        cost = (n_open[0] - n_open) * (np.array(sizes) / k) + n_open
+        return np.sort(order[: sizes[int(cost.argmin())]])
+
+
+def _find_longest_other(shift: np.ndarray) -> np.ndarray:
+    """Return, for each centre, the longest move of any other centre."""
+    farthest = int(shift.argmax())
+    longest = np.full(len(shift), shift[farthest])
+    longest[farthest] = np.delete(shift, farthest).max(initial=0.0)
+    return longest

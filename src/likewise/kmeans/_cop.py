@@ -12,7 +12,7 @@ from likewise.backends import Rows
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._loop import HintedPlacement, Metric
-from likewise.kmeans._mpck import FROM_SCRATCH, index_links, search_labels
+from likewise.kmeans._mpck import FROM_SCRATCH, index_links
 
 _MAX_STEPS = 200_000
 _NO_COMPONENTS = (np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))
@@ -74,8 +74,14 @@ class ApartComponents:
             no_rows, no_rows[:, None], no_rows,
         )  # fmt: skip
 
+        order = np.arange(self._n)
+        if self._k > 1:  # components with a large gap between their two cheapest clusters go first
+            two = np.partition(node_costs, 1, axis=1)
+            order = np.argsort(two[:, 0] - two[:, 1], kind="stable")
+
         def improve(start: np.ndarray) -> np.ndarray:
-            return search_labels(problem, [start], np.arange(self._n), _NO_COMPONENTS)[0][1]
+            _, labels = icm.descend(problem, start, order, _NO_COMPONENTS)
+            return labels
 
         found = [improve(FROM_SCRATCH)]
         if self._last is not None:
@@ -223,7 +229,9 @@ class COPKMeans(KMeansFamily):
     max_iter : int, default=300
         Maximum number of iterations of one start.
     tol : float, default=1e-4
-        Stop when the centres move less than this, relative to the variance of the columns.
+        Stop when the centres move less than this, relative to the variance of the columns. If
+        n_samples * n_features * n_clusters is at least 2**36, also stop when the relative change of the
+        objective is at most `tol`. For sparse rows, n_samples * n_features is the number of stored values.
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None

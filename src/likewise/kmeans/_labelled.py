@@ -38,7 +38,9 @@ class SeededKMeans(KMeansFamily):
     max_iter : int, default=300
         Maximum number of iterations of one start.
     tol : float, default=1e-4
-        Stop when the centres move less than this, relative to the variance of the columns.
+        Stop when the centres move less than this, relative to the variance of the columns. If
+        n_samples * n_features * n_clusters is at least 2**36, also stop when the relative change of the
+        objective is at most `tol`. For sparse rows, n_samples * n_features is the number of stored values.
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
@@ -120,7 +122,9 @@ class ConstrainedKMeans(SeededKMeans):
     max_iter : int, default=300
         Maximum number of iterations of one start.
     tol : float, default=1e-4
-        Stop when the centres move less than this, relative to the variance of the columns.
+        Stop when the centres move less than this, relative to the variance of the columns. If
+        n_samples * n_features * n_clusters is at least 2**36, also stop when the relative change of the
+        objective is at most `tol`. For sparse rows, n_samples * n_features is the number of stored values.
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None

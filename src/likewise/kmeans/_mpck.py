@@ -37,7 +37,9 @@ With very many columns, x_i stands for the coordinates of row i in the principal
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -75,13 +77,10 @@ _N_DIRECTIONS = 64
 # Directions with less variance than this, relative to the first, contain rounding errors only.
 _LEAST_VARIANCE = 1e-12
 
-# Limits of the local search over the labels of linked rows.
-_MAX_ROUNDS = 20
-_MAX_SWEEPS = 20
 FROM_SCRATCH = np.empty(0, dtype=np.int64)
 
-# Costs of linked rows are computed for this many rows at a time. From this many costs on, searches from
-# several starts run in threads.
+# Costs of linked rows are computed for _PIECE rows at a time. With at least _MANY_COSTS costs, both this and
+# the searches from several starts use threads.
 _PIECE = 2048
 _MANY_COSTS = 2**20
 
@@ -172,7 +171,9 @@ class MPCKMeans(SoftLinks):
     max_iter : int, default=300
         Maximum number of iterations of one start.
     tol : float, default=1e-4
-        Stop when the centres move less than this, relative to the variance of the columns.
+        Stop when the centres move less than this, relative to the variance of the columns. If
+        n_samples * n_features * n_clusters is at least 2**36, also stop when the relative change of the
+        objective is at most `tol`. For sparse rows, n_samples * n_features is the number of stored values.
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
@@ -380,7 +381,8 @@ class LinkedRows:
 
     def __init__(self, X: Rows, hinted: HintedSubset, penalty: Penalty, rng: np.random.RandomState) -> None:
         links = hinted.hints.links
-        self.rows, self.X, self.weight = hinted.rows, hinted.X.astype(np.float64), hinted.weight
+        self.rows, self.weight, self._given_X = hinted.rows, hinted.weight, hinted.X
+        self.X = hinted.X.astype(np.float64, copy=False)
         # A row of weight 0 still goes to its nearest cluster if its links allow it.
         self._pull = np.maximum(self.weight, 1e-12 * X.heaviest)
         self._ends = np.concatenate([links.must, links.cannot])
@@ -429,30 +431,48 @@ class LinkedRows:
         m, k = len(self.rows), len(centers)
         if self._costs.shape != (m, k):
             self._costs = np.empty((m, k))
-        costs, nearest = self._costs, np.empty(m, dtype=np.int64)
+        costs, nearest, gap = self._costs, np.empty(m, dtype=np.int64), np.zeros(m)
         if metric.shared:
             C = metric.embed(centers)
             W, lengths = -2.0 * C, row_norms(C, squared=True) - metric.log_det[0]
             if issparse(Z):
                 costs[...] = multiply_sparse_rows(Z, W)
-        for at in range(0, m, _PIECE):  # in pieces that fit into the CPU cache
+            elif metric.is_euclidean and m * k >= _MANY_COSTS:  # in the dtype of X, as for other rows
+                Z, W = self._given_X, W.astype(self._given_X.dtype, copy=False)
+
+        def compute_costs(at: int) -> None:
+            """Compute the costs of a piece that fits into the CPU cache, and the gap of the two lowest."""
             here = slice(at, at + _PIECE)
+            piece = costs[here]
             if not metric.shared:
-                costs[here] = metric.compute_costs(self.X[here], centers)
+                piece[...] = metric.compute_costs(self.X[here], centers)
             else:
                 if not issparse(Z):
-                    np.matmul(Z[here], W.T, out=costs[here])
-                costs[here] += norms[here, None]
-                costs[here] += lengths
-            nearest[here] = costs[here].argmin(axis=1)
-            costs[here] *= self._pull[here, None]
-        problem = icm.IcmProblem(
-            costs, *self._link_index, self._is_cannot, self._weight, dist,
-            float(self._penalty.alpha), float(self._penalty.beta), np.resize(reach, len(centers)),
-            *self._group_index, self._group_is_cannot, self._group_weight, X, Y, Q,
-        )  # fmt: skip
-        starts = [FROM_SCRATCH] if previous is None else [FROM_SCRATCH, previous]
-        found = search_labels(problem, starts, self._order, self._components, self._threads)
+                    np.matmul(Z[here], W.T, out=piece, dtype=W.dtype, casting="same_kind")
+                piece += norms[here, None]
+                piece += lengths
+            nearest[here] = piece.argmin(axis=1)
+            piece *= self._pull[here, None]
+            if k > 1:
+                cheapest = np.arange(len(piece)), nearest[here]
+                lowest = piece[cheapest]
+                piece[cheapest] = np.inf  # two passes for a minimum are ten times faster than a partition
+                gap[here] = piece.min(axis=1) - lowest
+                piece[cheapest] = lowest
+
+        # The pieces do not depend on the number of threads, so neither do the costs.
+        is_small = self._threads == 1 or m * k < _MANY_COSTS
+        with nullcontext(map) if is_small else open_thread_map(self._threads) as each:
+            deque(each(compute_costs, list(range(0, m, _PIECE))), maxlen=0)
+            problem = icm.IcmProblem(
+                costs, *self._link_index, self._is_cannot, self._weight, dist,
+                float(self._penalty.alpha), float(self._penalty.beta), np.resize(reach, len(centers)),
+                *self._group_index, self._group_is_cannot, self._group_weight, X, Y, Q,
+            )  # fmt: skip
+            starts = [FROM_SCRATCH] if previous is None else [FROM_SCRATCH, previous]
+            order = self._order[np.argsort(-gap[self._order], kind="stable")]
+            descend: Any = partial(icm.descend, problem, order=order, components=self._components)
+            found: list[tuple[float, np.ndarray]] = list(each(descend, starts))
         energy, labels = min(found, key=lambda pair: pair[0])
         return HintedPlacement(labels, energy, nearest)
 
@@ -714,32 +734,3 @@ def index_links(
         ),
         (np.searchsorted(member[by_member], every), group[by_member]),
     )
-
-
-def search_labels(
-    problem: Any,
-    starts: list[np.ndarray],
-    order: np.ndarray,
-    components: tuple[np.ndarray, np.ndarray],
-    threads: int = 1,
-) -> list[tuple[float, np.ndarray]]:
-    """Lower the energy locally from each start (empty: from scratch); return energies and labels.
-
-    Rows with a large gap between their two cheapest clusters go first, and of equal ones those that are first
-    in `order`.
-    """
-    from likewise.kernels import icm
-
-    m, k = problem.U.shape
-    gap = np.zeros(m)
-    for at in range(0, m if k > 1 else 0, _PIECE):
-        two = np.partition(problem.U[at : at + _PIECE], 1, axis=1)
-        gap[at : at + _PIECE] = two[:, 1] - two[:, 0]
-    order = order[np.argsort(-gap[order], kind="stable")]
-
-    limits = {"max_rounds": _MAX_ROUNDS, "max_sweeps": _MAX_SWEEPS}
-    descend: Any = partial(icm.descend, problem, order=order, components=components, **limits)
-    if threads == 1 or m * k < _MANY_COSTS:
-        return [descend(start) for start in starts]
-    with open_thread_map(threads) as each:
-        return list(each(descend, starts))
