@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.cluster.hierarchy import ClusterWarning
 from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import KMeans
+from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_array
@@ -36,6 +37,7 @@ from likewise.supervision import Supervision
 _SHARPNESS = 20.0  # log-odds of a group per unit of cosine
 _FREE = 0.2  # weight of a row without answers in the means
 _PASSES, _FIRST_PASSES, _METRIC_PASSES, _START_PASSES = 1, 4, 2, 3
+_WARD_ROWS, _WARD_ROWS_PER_GROUP = 2000, 20  # of the sample that Ward's method gets
 _OWN = 12.0  # log-odds of a reference row for its own group
 _NEW_SLOPE = 15.0  # of the probability of a new group, per unit of cosine
 _LAST_PLACED = 80  # placements that the threshold of new groups is fitted to
@@ -411,10 +413,23 @@ def _set_weights(answers: GroupAnswers, weights: Sequence[float]) -> GroupAnswer
 
 
 def _find_start_groups(neighborhoods: RowNeighborhoods, n_groups: int, random_state: int) -> IntArray:
-    """Return the k-means groups that an interview starts from."""
+    """Return the groups that an interview starts from: k-means from the groups that Ward's method finds.
+
+    Ward's method gets a sample of the rows. It finds small groups that k-means from random seeds joins.
+    """
+    rows = neighborhoods.rows
+    if n_groups == len(rows):
+        return np.arange(n_groups)
+    draw = np.random.default_rng(random_state).permutation(len(rows))
+    sample = rows[np.sort(draw[: max(_WARD_ROWS, _WARD_ROWS_PER_GROUP * n_groups)])]
     with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClusterWarning)  # two rows look like a matrix of distances
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than groups
-        fitted = KMeans(n_groups, n_init=1, max_iter=30, random_state=random_state).fit(neighborhoods.rows)
+        found = AgglomerativeClustering(n_groups).fit_predict(sample)
+        centers = np.zeros((n_groups, rows.shape[1]), dtype=rows.dtype)
+        np.add.at(centers, found, sample)
+        centers /= np.bincount(found)[:, None]
+        fitted = KMeans(n_groups, init=centers, n_init=1, max_iter=_START_PASSES).fit(rows)
     return np.asarray(fitted.labels_, dtype=np.int64)
 
 
@@ -546,8 +561,8 @@ class GroupClustering(ClusterMixin, BaseEstimator):
     predicts held-out answers better. `labels_` are the predictions of a logistic regression trained on these
     groups.
 
-    Groups are those that the hints confirm. While there are fewer than `n_clusters`, k-means groups of rows
-    without answers stand for the others.
+    Groups are those that the hints confirm. While there are fewer than `n_clusters`, start groups without
+    answers stand for the others. Start groups are found by k-means from those of Ward's method on a sample.
 
     Parameters
     ----------
@@ -559,7 +574,7 @@ class GroupClustering(ClusterMixin, BaseEstimator):
     learn_metric : bool, default=True
         Whether a linear map of the rows is learned from the answers.
     random_state : int, optional
-        Seed of the k-means groups at the start.
+        Seed of the sample for the start groups.
 
     Attributes
     ----------
