@@ -499,7 +499,8 @@ class Suspect:
             )
         if self.rows:
             reasons.append(f"{len(self.rows)} near row{'s' if len(self.rows) > 1 else ''}")
-        because = f"; {' and '.join(reasons)} contradict it" if reasons else ""
+        verb = "contradicts" if len(self.against) + len(self.rows) == 1 else "contradict"
+        because = f"; {' and '.join(reasons)} {verb} it" if reasons else ""
         answer = f"“{self.reply.question.text}” {self.reply.answer}"
         return f"{answer}: wrong with probability {self.chance:.0%}{because}."
 
