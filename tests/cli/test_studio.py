@@ -150,6 +150,17 @@ def test_what_can_be_changed_when_it_is_opened_again(run, data, served):
     assert "-k 99 needs at least as many items; got 6" in studio(run, "pics", "-k", "99", code=2).stderr
 
 
+def test_a_range_of_groups(run, data, served):
+    studio(run, "pics", "-k", "2:4")
+    assert served[0].settings.n_clusters == (2, 4)
+    assert Project.open(data / "pics.likewise").settings == served[0].settings
+    assert "-k 2:99 needs at least as many items" in studio(run, "pics", "-k", "2:99", code=2).stderr
+    assert "got 2 to 4 with 'pairs'" in studio(run, "pics", "--ask", "pairs", code=2).stderr
+    assert "a range, such as 50:100; got '4:'" in studio(run, "pics", "-k", "4:", code=2).stderr
+    studio(run, "pics", "-k", "3", "--ask", "pairs")
+    assert served[1].settings.n_clusters == 3
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -198,7 +209,7 @@ def test_file_names_that_mean_trouble(run, tmp_path, served):
         (["empty"], 1, "It is empty; expected files that end with one of"),
         (["pics/0.png"], 1, "is a single file; give its folder: pics"),
         (["pics", "-k", "7"], 2, "-k 7 needs at least as many items; got 6"),
-        (["pics", "-k", "1"], 2, "1 is not in the range"),
+        (["pics", "-k", "1"], 2, "expected at least 2 clusters"),
         (["pics", "--text", "x"], 2, "--text refers to a column of a table, but pics is a folder"),
         (["pics", "--base-path", "a b"], 1, "a base path may have letters"),
         (["pics", "--base-path", "/a/../b"], 1, "a base path may have letters"),

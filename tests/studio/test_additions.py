@@ -50,10 +50,12 @@ def test_an_addition_keeps_rows_and_names_new_files(tmp_path):
     assert (now.addition.sizes, now.addition.seq, now.addition.changed) == ((12,), 5, ())
     assert now.addition.labels.tolist() == [0] * 6 + [1] * 6
     assert now.mark() == project.mark()
-    assert now.get_kept_groups() is None  # the picture is of the older items
+    # Without a picture since then, the groups of the older items are kept by the next addition too.
     with now.lock_items():
         third = now.add_items([[1.0, 1.0]], new_items(now, 1), uploaded=True)
     assert third.addition.sizes == (12, 14)
+    assert third.addition.seq == 5
+    assert third.addition.labels.tolist() == [0] * 6 + [1] * 6
     assert third.uploaded_rows == [(14, 15)]
     # The files of the addition before stay for a running studio; older ones do not.
     assert len(list(project.folder.glob("features*.npy"))) == 2
@@ -70,6 +72,19 @@ def test_changed_items_keep_their_rows(tmp_path):
     assert now.items.get(3) == other
     assert now.load_features()[3].tolist() == [4.0, 4.0]
     assert now.addition.changed == (3,)
+
+
+def test_items_that_changed_before_the_last_picture_may_move(tmp_path):
+    project = make(tmp_path, IDS)
+    project.keep_groups(np.arange(12, dtype=np.int32) // 6, 5)
+    other = Item(3, "i3", "text", "other", text="another text")
+    now = project.add_items(
+        [[1.0, 1.0]], new_items(project, 1), changed={3: [4.0, 4.0]}, changed_items=[other]
+    )
+    assert now.add_items([[1.0, 1.0]], new_items(now, 1)).addition.changed == (3,)
+    now = Project.open(project.folder)
+    now.keep_groups(np.zeros(14, dtype=np.int32), 6)  # this picture has the changed item
+    assert now.add_items([[1.0, 1.0]], new_items(now, 1)).addition.changed == ()
 
 
 @pytest.mark.parametrize(

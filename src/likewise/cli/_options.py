@@ -79,6 +79,39 @@ def integer(*names: str, least: int, **settings: Any) -> Any:
     return option(*names, type=click.IntRange(least), show_default=True, **settings)
 
 
+def clusters(help: str) -> Any:
+    """Declare a field as the option ``-k``: a number of clusters, or a range of it."""
+    return option("-k", "--clusters", callback=_parse_clusters, metavar="K|LOW:HIGH", help=help)
+
+
+def _parse_clusters(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> int | tuple[int, int] | None:
+    """Parse the number of clusters: ``4``, or a range such as ``50:100``."""
+    if value is None:
+        return None
+    low, colon, high = value.partition(":")
+    try:
+        first, last = int(low), int(high) if colon else int(low)
+    except ValueError:
+        raise click.BadParameter(
+            f"expected the number of clusters, such as 4, or a range, such as 50:100; got {value!r}."
+        ) from None
+    if first < 2 or last < first:
+        raise click.BadParameter(
+            "expected at least 2 clusters, and the smaller number of a range first, such as 50:100; got "
+            f"{value!r}."
+        )
+    return first if first == last else (first, last)
+
+
+def format_clusters(clusters: int | tuple[int, int] | None) -> str | None:
+    """Return the number of clusters as the option -k has it."""
+    if clusters is None:
+        return None
+    return ":".join(map(str, clusters)) if isinstance(clusters, tuple) else str(clusters)
+
+
 def choice(*names: str, values: Iterable[str], **settings: Any) -> Any:
     """Declare a field as one of some words; the help shows a default."""
     return option(*names, type=NameChoice(list(values)), show_default=True, **settings)

@@ -52,45 +52,13 @@ def _parse_error_rate(
     return rate
 
 
-def _parse_clusters(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> int | tuple[int, int] | None:
-    """Parse the number of clusters: ``4``, or a range such as ``50:100``."""
-    if value is None:
-        return None
-    low, colon, high = value.partition(":")
-    try:
-        first, last = int(low), int(high) if colon else int(low)
-    except ValueError:
-        raise click.BadParameter(
-            f"expected the number of clusters, such as 4, or a range, such as 50:100; got {value!r}."
-        ) from None
-    if first < 2 or last < first:
-        raise click.BadParameter(
-            "expected at least 2 clusters, and the smaller number of a range first, such as 50:100; got "
-            f"{value!r}."
-        )
-    return first if first == last else (first, last)
-
-
-def _format_clusters(clusters: int | tuple[int, int] | None) -> str | None:
-    """Return the number of clusters as the option -k has it."""
-    if clusters is None:
-        return None
-    return ":".join(map(str, clusters)) if isinstance(clusters, tuple) else str(clusters)
-
-
 @dataclass(frozen=True, kw_only=True)
 class AskOptions:
     """The options of the command; they define the interview."""
 
     data: str = opt.argument(type=click.Path())
-    clusters: int | tuple[int, int] | None = opt.option(
-        "-k",
-        "--clusters",
-        callback=_parse_clusters,
-        metavar="K|LOW:HIGH",
-        help="The number of clusters, or a range of it, such as 50:100.",
+    clusters: int | tuple[int, int] | None = opt.clusters(
+        "The number of clusters, or a range of it, such as 50:100."
     )
     discover: bool = opt.flag("--discover", help="The number of clusters is unknown; answers open new ones.")
     show: tuple[str, ...] | None = opt.option(
@@ -181,7 +149,7 @@ class AskOptions:
             raise FileFormatError(f"{error}\n{anew}") from error
         clusters = interview.cluster_range or interview.n_clusters
         for name, now, before in (
-            ("-k", _format_clusters(self.clusters), _format_clusters(clusters)),
+            ("-k", opt.format_clusters(self.clusters), opt.format_clusters(clusters)),
             ("--discover", self.discover or None, interview.discover),
             ("--seed", self.seed or None, interview.random_state),
             ("--known", _to_links(given), _to_links(interview.given)),  # older files have links for labels

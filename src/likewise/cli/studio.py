@@ -12,9 +12,11 @@ import click
 from likewise.cli import _options as opt
 from likewise.cli._methods import strategy_option
 from likewise.cli._output import Command, make_console, print_json
+from likewise.exceptions import BadRequestError
 
 if TYPE_CHECKING:
     from likewise.studio.project import Project
+    from likewise.studio.records import Settings
 
 SAMPLE, _SAMPLE_TITLE = "sample-birds", "Birds"
 _SAMPLE_CLUSTERS = 8
@@ -66,7 +68,9 @@ class StudioOptions:
         "--drop", help="Columns that are neither shown nor used; all others are shown."
     )
     encoding: str = opt.encoding_option("--encoding", "Encoding of a CSV file.")
-    clusters: int | None = opt.integer("-k", "--clusters", least=2, help="The number of groups.")
+    clusters: int | tuple[int, int] | None = opt.clusters(
+        "The number of groups, or a range of it, such as 50:100."
+    )
     discover: bool = opt.flag("--discover", help="The number of groups is unknown; answers open new ones.")
     ask: str | None = opt.choice(
         "--ask",
@@ -137,8 +141,17 @@ class StudioOptions:
 
     def check_clusters(self, n_items: int) -> None:
         """Raise an error if there are more groups than items."""
-        if self.clusters and self.clusters > n_items:
-            raise click.UsageError(f"-k {self.clusters} needs at least as many items; got {n_items}.")
+        most = self.clusters[1] if isinstance(self.clusters, tuple) else self.clusters
+        if most and most > n_items:
+            given = opt.format_clusters(self.clusters)
+            raise click.UsageError(f"-k {given} needs at least as many items; got {n_items}.")
+
+    def check_range(self, settings: Settings) -> None:
+        """Raise an error if a range of groups is given with what needs a single number."""
+        try:
+            settings.check_range()
+        except BadRequestError as error:
+            raise click.UsageError(str(error)) from error
 
 
 @click.command("studio", cls=Command)
@@ -157,6 +170,7 @@ def command(ctx: click.Context, asked: StudioOptions) -> None:
       likewise studio tickets.csv --text message --discover --overlap 2
       likewise studio birds.csv --audio file --id name -k 5 --ask both
       likewise studio vectors.csv --embeddings vectors.npy -k 12 --no-open -p 8080
+      likewise studio tickets.csv --text message -k 50:100
       likewise studio photos/ --add
       likewise studio --sample
     """
@@ -263,6 +277,7 @@ def _open_project(ctx: click.Context, asked: StudioOptions) -> Project:
         )
     asked.check_clusters(project.described.n_items)
     settings = replace(project.settings, **changes)
+    asked.check_range(settings)
     return project if settings == project.settings else project.with_settings(settings)
 
 
@@ -408,6 +423,7 @@ def _create_project(path: Path, folder: Path, asked: StudioOptions, options: dic
                 **asked.get_changed_settings(),
             },
         )
+        asked.check_range(settings)
         return Project.create(
             folder,
             X=data.X,

@@ -345,7 +345,7 @@ class Project:
         """
         now = Project.open(self.folder, database=self.database)  # another process may have added some
         old = now.load_features()
-        moved = dict(changed or {})
+        moved: dict[int, Any] = dict(changed or {})
         new = np.asarray(X, dtype=old.dtype).reshape(-1, old.shape[1])
         rows = np.concatenate([old, _check_features(new) if len(new) else new])
         if moved:
@@ -366,6 +366,8 @@ class Project:
                 if name is not None:
                     _to_disk(self.folder / name)
             was = now._added
+            if kept is not None and len(kept[0]) < n:  # there was no picture since the addition before
+                moved |= dict.fromkeys(was.get("changed", ()))
             added = {
                 **names,
                 "sizes": [*was.get("sizes", ()), n],
@@ -430,14 +432,17 @@ class Project:
             os.replace(part, self.cache / _GROUPS)
 
     def get_kept_groups(self) -> tuple[npt.NDArray[np.int32], int] | None:
-        """Return the stored groups and the last event that they include, or None."""
+        """Return the stored groups and the last event that they include, or None.
+
+        If items were added since, the groups are those of the items before them.
+        """
         try:
             with np.load(self.folder / "cache" / _GROUPS, allow_pickle=False) as found:
                 labels, seq = found["labels"], int(found["seq"])
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             return None
-        fits = labels.shape == (self.described.n_items,) and labels.dtype == np.int32 and labels.min() >= 0
-        return (labels, seq) if fits else None
+        fits = labels.ndim == 1 and 0 < len(labels) <= self.described.n_items and labels.dtype == np.int32
+        return (labels, seq) if fits and labels.min() >= 0 else None
 
     def mark(self) -> str:
         """Return a mark of the first items, derived from some of them, that differs between projects."""
@@ -509,8 +514,18 @@ def _read_settings(place: Path, content: Mapping[str, Any]) -> tuple[Settings, W
         settings = Settings(**content["settings"])
     except TypeError as error:
         raise FileFormatError(f"{path}: the settings cannot be read: {error}.") from error
+    if isinstance(settings.n_clusters, list):  # JSON has no tuples
+        low_high = settings.n_clusters
+        if [type(bound) for bound in low_high] != [int, int] or not 2 <= low_high[0] < low_high[1]:
+            raise FileFormatError(
+                f"{path}: a range 'n_clusters' must be two integers of at least 2, the smaller one first; "
+                f"got {low_high!r}."
+            )
+        settings = dataclasses.replace(settings, n_clusters=tuple(low_high))
     for name, may_lack in {"n_clusters": True, "overlap": False, "seed": False, "budget": True}.items():
         value = getattr(settings, name)
+        if name == "n_clusters" and isinstance(value, tuple):
+            continue
         if type(value) is not int and not (may_lack and value is None):
             raise FileFormatError(f"{path}: {name!r} must be an integer; got {value!r}.")
     if settings.ask not in get_args(AskKind):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from likewise._event_log import list_relations
 from likewise._reasons import Reason
+from likewise.exceptions import BadRequestError
 from likewise.studio._repairs import list_repair_relations
 
 Role = Literal["owner", "annotator"]
@@ -192,7 +193,7 @@ class Settings:
 
     title: str
     ask: AskKind = "default"
-    n_clusters: int | None = None
+    n_clusters: int | tuple[int, int] | None = None  # a number, a range, or unknown
     discover: bool = False
     overlap: int = 1
     seed: int = 0
@@ -206,6 +207,25 @@ class Settings:
     def hides_groups(self) -> bool:
         """True if annotators are to be independent: they see neither groups nor why a question is asked."""
         return self.overlap > 1 if self.independent is None else self.independent
+
+    def check_range(self) -> None:
+        """Raise an error if a range of groups is combined with what needs a single number."""
+        if not isinstance(self.n_clusters, tuple):
+            return
+        given = "{:,} to {:,}".format(*self.n_clusters)
+        if self.study is not None:
+            raise BadRequestError(f"A study needs one number of groups; got {given}.", "Give one number.")
+        kind = self.strategy or self.ask
+        if kind not in ("default", "groups"):
+            raise BadRequestError(
+                f"A range of groups needs questions about groups; got {given} with {kind!r}.",
+                "Choose the default questions or those about groups, or give one number of groups.",
+            )
+        if self.discover:
+            raise BadRequestError(
+                f"With a range of groups ({given}), answers can already open groups.",
+                "Turn off \u201cAnswers may open more groups\u201d, or leave the number of groups empty.",
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as they are stored; an older likewise reads them unless it lacks one."""
@@ -409,12 +429,14 @@ class Progress:
 class Tell:
     """Message to the worker: stored events in order, and the number of questions to have ready.
 
-    `pending` are questions that people are looking at; they must not be chosen again.
+    `pending` are questions that people are looking at; they must not be chosen again. With `reload`, the
+    project is opened again, and `events` contains every event so far.
     """
 
     events: tuple[StoredEvent, ...]
     wanted: int
     pending: tuple[QueuedQuestion, ...] = ()
+    reload: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from likewise.studio.project import Project
 from studio.http.web import SCRIPT, answer, ask, code, png
 from studio.service.desk import new_key
 
@@ -70,6 +71,14 @@ def test_other_sites_change_nothing(site, headers, status):
         {"examples": [{"name": "A", "rows": list(range(25))}]},
         {"n_clusters": 1},
         {"n_clusters": 2.5},
+        {"n_clusters": [3]},
+        {"n_clusters": [3, 4, 5]},
+        {"n_clusters": [4, 3]},
+        {"n_clusters": [1, 4]},
+        {"n_clusters": [2, 900]},
+        {"n_clusters": [2, 4.5]},
+        {"n_clusters": [2, 4], "discover": True},
+        {"n_clusters": [2, 4], "ask": "pairs"},
         {"overlap": 0},
         {"overlap": None},
         {"budget": -1},
@@ -86,6 +95,19 @@ def test_wrong_settings_are_refused_with_a_reason(site, body):
     assert refused.status_code in (404, 422), refused.text
     assert refused.json()["error"]["message"]
     assert owner.get("/api/setup").json() == before
+
+
+def test_a_range_of_groups_is_stored_and_used(site):
+    owner = site.owner()
+    owner.post("/api/setup", json={"n_clusters": None})  # answers may open more groups
+    changed = owner.post("/api/setup", json={"n_clusters": [2, 4], "ask": "default"})
+    assert changed.status_code == 200, changed.text
+    assert changed.json()["n_clusters"] == owner.get("/api/setup").json()["n_clusters"] == [2, 4]
+    assert changed.json()["discover"] is False
+    assert Project.open(site.desk.project.folder).settings.n_clusters == (2, 4)
+    refused = owner.post("/api/setup", json={"ask": "pairs"}).json()["error"]
+    assert "got 2 to 4 with 'pairs'" in refused["message"]
+    assert owner.post("/api/setup", json={"n_clusters": [3, 3], "ask": "pairs"}).json()["n_clusters"] == 3
 
 
 def test_bodies_that_are_too_large_are_refused(site):

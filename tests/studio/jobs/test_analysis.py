@@ -482,3 +482,23 @@ def read_question(event):
     from likewise.active import Question
 
     return Question(event.body["kind"], tuple(int(item[1:]) for item in event.body["items"]))
+
+
+def test_a_range_of_groups_bounds_the_groups():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 8)) + 10 * rng.normal(size=(6, 8))[np.arange(60) % 6]
+    made = analysis((), rows, n_clusters=(3, 5))
+    assert 3 <= len(made.make_picture().groups) <= 5
+    assert made._get_interview().cluster_range == (3, 5)
+    assert {question.kind for question in made.choose_questions(3).questions} <= {
+        "placement",
+        "members",
+        "groups",
+    }
+    assert analysis((), rows, n_clusters=(30, 900))._get_interview().cluster_range == (30, 60)
+
+
+@pytest.mark.parametrize(("n", "expected"), [(-2, (2, 5)), (-1, (2, 5)), (0, (3, 5)), (2, (3, 7))])
+def test_splits_and_merges_widen_a_range(n, expected):
+    made = analysis((), np.arange(20.0)[:, None], n_clusters=(3, 5))
+    assert made._find_n_clusters(n) == expected

@@ -154,7 +154,8 @@ class ProjectAnalysis:
         self._asking: Interview | None = None  # ignores answers of a study
         self._nearest: tuple[IntArray, IntArray] | None = None  # the pool, and the place of the nearest row
         # False while questions and pictures use the small first pool.
-        self._is_past_first_pool = len(self.X) <= _LARGE or (settings.n_clusters or 0) > _FIRST_POOL.size
+        k = settings.n_clusters[1] if isinstance(settings.n_clusters, tuple) else settings.n_clusters
+        self._is_past_first_pool = len(self.X) <= _LARGE or (k or 0) > _FIRST_POOL.size
         self._queued: dict[Key, QueuedQuestion] = {}
         # Rows of items that cannot be judged, and questions about them that the strategy has chosen.
         # Questions that are not asked because of some broken rows and some rows on the shelf.
@@ -231,16 +232,15 @@ class ProjectAnalysis:
         """
         n_new_groups = self._ledger.get_counted_replies().n_new_groups
         if self._interview is None or self._n_new_groups != n_new_groups:
-            asked, k = self.settings, self.settings.n_clusters
+            asked = self.settings
             self._n_new_groups, self._asking, self._curve = n_new_groups, None, ChangeCurve()
-            if k is not None:
-                k = max(k + n_new_groups, 1)
+            k = self._find_n_clusters(n_new_groups)
             kind = "pairs" if asked.study else asked.ask  # a study chooses its own questions
             strategy = asked.strategy or _STRATEGIES.get(kind, kind)
             finds_groups = k is None and strategy in (DEFAULT, "groups")
             self._interview = Interview(
                 self.X,
-                n_clusters=None if finds_groups else min(max(k or 2, 2), len(self.X)),
+                n_clusters=None if finds_groups else k or 2,
                 discover=not finds_groups and (asked.discover or k is None),
                 strategy=strategy,
                 random_state=asked.seed,
@@ -249,6 +249,19 @@ class ProjectAnalysis:
             )
         self._replace_answers(self._interview)
         return self._interview
+
+    def _find_n_clusters(self, n_new_groups: int) -> int | tuple[int, int] | None:
+        """Return the number of clusters, or its range, after splits and merges; at most one per row.
+
+        Splits and merges change a number. They widen a range only if it would exclude their result.
+        """
+        k, most = self.settings.n_clusters, len(self.X)
+        if k is None:
+            return None
+        if isinstance(k, int):
+            return min(max(k + n_new_groups, 2), most)
+        low, high = max(k[0] + min(n_new_groups, 0), 2), k[1] + max(n_new_groups, 0)
+        return min(low, most), min(high, most)
 
     def _get_steering_interview(self) -> Interview:
         """Return the interview that chooses questions; it does not use the answers of a study."""

@@ -67,7 +67,7 @@ class SetupBody(Body):
     questions: QuestionTexts = QuestionTexts()
     guideline: Annotated[str, Field(max_length=LONGEST_GUIDELINE)] = ""
     examples: Annotated[list[ExampleBody], Field(default_factory=list, max_length=MOST_GROUPS)]
-    n_clusters: _Number | None = None
+    n_clusters: _Number | Annotated[list[_Number], Field(max_length=10)] | None = None  # a range has two
     discover: bool = False
     ask: AskKind = "default"
     overlap: _Number = 1

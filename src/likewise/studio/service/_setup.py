@@ -93,6 +93,15 @@ class Setup:
 
     def _change_settings(self, settings: Settings, changes: Mapping[str, Any]) -> Settings:
         new = {name: changes[name] for name in _ASKING if name in changes}
+        if isinstance(new.get("n_clusters"), list | tuple):
+            if len(new["n_clusters"]) != 2:
+                raise BadRequestError(
+                    f"A range of groups has two numbers; got {len(new['n_clusters'])}.",
+                    "For example, [50, 100].",
+                )
+            low, high = new["n_clusters"]
+            new["n_clusters"] = low if low == high else (low, high)
+            new.setdefault("discover", False)
         questions = {kind: text for kind, text in changes.get("questions", {}).items() if text}
         is_reworded = "questions" in changes and questions != self._project.wording.questions
         if settings.study is not None and (
@@ -108,12 +117,21 @@ class Setup:
                 raise BadRequestError("The title must not be empty.")
         now = replace(settings, **new)
         n = self._project.items.n
-        if now.n_clusters is not None and not 2 <= now.n_clusters <= n:
+        bounds = now.n_clusters if isinstance(now.n_clusters, tuple) else (now.n_clusters,)
+        for bound in bounds:
+            if bound is not None and not 2 <= bound <= n:
+                raise BadRequestError(
+                    f"The number of groups must be between 2 and the number of items, {n:,}; got {bound:,}.",
+                    "Leave it empty if it is unknown.",
+                )
+        if isinstance(now.n_clusters, tuple) and now.n_clusters[0] > now.n_clusters[1]:
             raise BadRequestError(
-                f"The number of groups must be between 2 and the number of items, {n:,}; got "
-                f"{now.n_clusters:,}.",
-                "Leave it empty if it is unknown.",
+                "The smaller number of a range of groups must come first; got {:,} to {:,}.".format(
+                    *now.n_clusters
+                ),
+                "For example 50 to 100.",
             )
+        now.check_range()
         if settings.study is None and now.n_clusters is None:
             now = replace(now, discover=True)
         if not 1 <= now.overlap <= MOST_OVERLAP:

@@ -359,7 +359,7 @@ class ProjectView(TypedDict):
     n_items: int
     ask: AskKind
     overlap: int
-    n_clusters: int | None
+    n_clusters: int | tuple[int, int] | None
     discover: bool
     study: bool
     criterion: str
@@ -458,7 +458,7 @@ class SetupView(TypedDict):
     defaults: dict[str, str]
     guideline: str
     examples: list[ReferenceGroupView]
-    n_clusters: int | None
+    n_clusters: int | tuple[int, int] | None
     discover: bool
     ask: AskKind
     overlap: int

@@ -45,6 +45,18 @@ function select(choices, value) {
 }
 
 /**
+ * Read a number of groups, or a range such as "50 to 100".
+ * @param {string} text
+ * @returns {number | [number, number] | null | undefined} null if it is empty, undefined if it is neither
+ */
+function readClusters(text) {
+  if (text.trim() === "") return null;
+  const found = /^\s*(\d{1,9})(?:\s*(?:to|:|-|–|—|…|\.\.)\s*(\d{1,9}))?\s*$/i.exec(text);
+  if (!found) return undefined;
+  return found[2] === undefined ? Number(found[1]) : [Number(found[1]), Number(found[2])];
+}
+
+/**
  * @param {Context} ctx
  * @param {SetupState} setup
  */
@@ -54,7 +66,7 @@ function form(ctx, setup) {
   const guideline = h("textarea", { rows: 12, maxlength: 20000, dir: "auto", spellcheck: "true" });
   guideline.value = setup.guideline;
   const texts = Object.fromEntries(KINDS.map(([kind]) => [kind, h("input", { type: "text", maxlength: 200, dir: "auto", value: setup.questions[kind] ?? "", placeholder: setup.defaults[kind] })]));
-  const clusters = h("input", { type: "number", min: 2, step: 1, inputmode: "numeric", value: setup.n_clusters ?? "" });
+  const clusters = h("input", { type: "text", maxlength: 40, autocomplete: "off", value: Array.isArray(setup.n_clusters) ? setup.n_clusters.join(" to ") : setup.n_clusters ?? "" });
   const discover = h("input", { type: "checkbox", checked: setup.discover });
   const ask = select(ASK, setup.ask);
   const overlap = h("input", { type: "number", min: 1, max: 20, step: 1, required: true, inputmode: "numeric", value: setup.overlap });
@@ -64,8 +76,9 @@ function form(ctx, setup) {
   const status = h("p", { role: "status", class: "setup-status" });
   const save = h("button", { type: "submit", class: "primary" }, "Save");
   const unknown = () => {
-    discover.disabled = clusters.value === "";
-    if (discover.disabled) discover.checked = true;
+    const given = readClusters(clusters.value);
+    discover.disabled = given === null || Array.isArray(given);
+    if (discover.disabled) discover.checked = given === null;
   };
   clusters.addEventListener("input", unknown);
   unknown();
@@ -73,8 +86,14 @@ function form(ctx, setup) {
   /** @param {SubmitEvent} event */
   const send = async (event) => {
     event.preventDefault();
-    save.disabled = true;
     fill(status);
+    const wanted = readClusters(clusters.value);
+    if (wanted === undefined) {
+      fill(status, h("span", { class: "note bad" }, `Not saved: The number of groups is “${clusters.value}”; expected a number such as 8, or a range such as 50 to 100. Leave it empty if it is unknown.`));
+      clusters.focus();
+      return;
+    }
+    save.disabled = true;
     try {
       await ctx.api.post("api/setup", {
         title: title.value,
@@ -83,7 +102,7 @@ function form(ctx, setup) {
         examples: examples.value(),
         ...(setup.study ? {} : {
           questions: Object.fromEntries(KINDS.map(([kind]) => [kind, texts[kind]?.value ?? ""])),
-          n_clusters: clusters.value === "" ? null : Number(clusters.value),
+          n_clusters: wanted,
           discover: discover.checked,
           ask: ask.value,
           overlap: Number(overlap.value),
@@ -108,9 +127,9 @@ function form(ctx, setup) {
       !setup.study && h("details", { class: "setup-texts" }, h("summary", null, "Words of the questions"),
         ...KINDS.map(([kind, label]) => labelled(label, `setup-text-${kind}`, /** @type {HTMLInputElement} */ (texts[kind]))))),
     h("fieldset", null, h("legend", null, "Examples"),
-      h("p", { class: "muted" }, "Items that you choose are shown in the guideline and in the reference book, instead of typical members of the groups."), examples.element),
+      h("p", { class: "muted" }, "Items that you choose are shown in the guideline, in the reference book instead of typical members, and first in questions about the group."), examples.element),
     setup.study ? h("p", { class: "muted" }, "The questions of a study cannot be changed.") : h("fieldset", null, h("legend", null, "How it is asked"),
-      labelled("Number of groups", "setup-clusters", clusters, "Empty if it is unknown."),
+      labelled("Number of groups", "setup-clusters", clusters, "One number, or a range such as 50 to 100. Empty if it is unknown."),
       h("label", { class: "check" }, discover, "Answers may open more groups"),
       labelled("Questions about", "setup-ask", ask),
       labelled("People who get each question", "setup-overlap", overlap),

@@ -123,7 +123,7 @@
  * @typedef {object} Me
  * @property {{id: number, name: string, role: "owner" | "annotator"}} person
  * @property {{title: string, kind: string, n_items: number, ask: string, overlap: number,
- *             n_clusters: number | null, discover: boolean, study: boolean, criterion: string, has_guide: boolean, shows_groups: boolean, features?: string, notes?: string[], id?: string}} project
+ *             n_clusters: number | [number, number] | null, discover: boolean, study: boolean, criterion: string, has_guide: boolean, shows_groups: boolean, features?: string, notes?: string[], id?: string}} project
  * @property {string} version
  */
 
@@ -144,7 +144,7 @@
  * @property {Record<string, string>} defaults
  * @property {string} guideline
  * @property {{name: string, items: Item[]}[]} examples
- * @property {number | null} n_clusters
+ * @property {number | [number, number] | null} n_clusters
  * @property {boolean} discover
  * @property {string} ask
  * @property {number} overlap
