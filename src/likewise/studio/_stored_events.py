@@ -7,7 +7,7 @@ import json
 import sys
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, TypeVar
 
@@ -72,13 +72,17 @@ def _share_strings(value: object) -> object:
     return [_share_strings(one) for one in value] if isinstance(value, list) else value
 
 
-def _make_small(event: StoredEvent) -> StoredEvent:
-    """Return an event without what is only in the store."""
-    left_out = () if event.kind == "repair" else _NOT_KEPT  # the sentence of a repair is shown
+def share_strings(event: StoredEvent, left_out: Collection[str] = ()) -> StoredEvent:
+    """Return an event whose short strings are shared with others, without some entries of its body."""
     body = {
         sys.intern(name): _share_strings(value) for name, value in event.body.items() if name not in left_out
     }
     return replace(event, body=body)
+
+
+def _make_small(event: StoredEvent) -> StoredEvent:
+    """Return an event without what is only in the store."""
+    return share_strings(event, () if event.kind == "repair" else _NOT_KEPT)  # that of a repair is shown
 
 
 class LiveEventLog(StoredEventLog):

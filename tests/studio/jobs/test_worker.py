@@ -264,7 +264,7 @@ def loop_of(made, inbox):
     sent = []
     loop = Loop(inbox, sent.append, lambda: made)
     loop.analysis = made
-    loop._lay_out = lambda analysis: None
+    loop._lay_out = lambda: None
     return loop, sent
 
 
@@ -297,6 +297,96 @@ def test_questions_come_first_and_nothing_starves():
     assert kinds[1] is Layout
     derived = (Picture, PeopleAgreement, Progress, GroupDescriptions)
     assert {kinds[3:].count(kind) for kind in derived} <= {2, 3}
+
+
+def test_questions_come_between_reloads():
+    """Items that are added faster than everything can be derived must not stop the questions."""
+    inbox = queue.SimpleQueue()
+    log, made = Log(), []
+    log.answer((0, 20), "DIFFERENT")
+
+    def make():
+        made.append(ProjectAnalysis(X[: 14 + len(made)], ids(14 + len(made)), Settings("toy", n_clusters=2)))
+        return made[-1]
+
+    sent = []
+    loop = Loop(inbox, sent.append, make)
+    loop._lay_out = lambda: None
+    for _ in range(5):
+        inbox.put(Tell((), 2))
+        inbox.put(Tell(tuple(log.events), 2, reload=True))
+        inbox.put(Tell(tuple(log.events), 2, reload=True))
+        loop.turn()
+        assert isinstance(sent[-2], Ready)
+        assert sent[-2].questions
+    assert len(made) == 5  # two reloads at once are one
+    while loop._due:
+        loop.turn()
+    picture = [message for message in sent if isinstance(message, Picture)][-1]
+    assert len(picture.labels) == 18
+
+
+def test_a_failed_reload_waits_for_the_next_one():
+    inbox = queue.SimpleQueue()
+    log, broken = Log(), False
+    log.answer((0, 20), "DIFFERENT")
+
+    def make():
+        if broken:
+            raise ValueError("the file is half-written")
+        return ProjectAnalysis(X, ids(24), Settings("toy", n_clusters=2))
+
+    sent = []
+    loop = Loop(inbox, sent.append, make)
+    loop._lay_out = lambda: None
+    reload = Tell(tuple(log.events), 2, reload=True)
+    inbox.put(reload)
+    loop.turn()
+    assert loop._due  # the picture has yet to be made
+    broken = True
+    inbox.put(reload)
+    loop.turn()
+    assert loop._due == []  # so the next turn waits for a message
+    assert "the file is half-written" in sent[-1].text
+    broken = False
+    inbox.put(reload)
+    loop.turn()
+    assert any(isinstance(message, Ready) for message in sent[-2:])
+
+
+def test_reloads_that_are_not_sent_yet_are_one(project, heard):
+    worker = Worker(project, heard)  # not started: nothing is sent
+    worker._connection = object()
+    for _ in range(3):
+        worker.reload()
+    assert worker._outbox.qsize() == 1
+
+
+def test_a_reload_keeps_the_process_and_uses_new_items(project, worker, heard):
+    log = Log()
+    log.answer((0, 20), "DIFFERENT")
+    worker.tell(Tell(tuple(log.events), 2))
+    heard.next(Ready, Picture, after=1)
+    pid = worker.pid
+    project.add_items([[5.0]], [Item(24, "later", "row", "later")], uploaded=True)
+    worker.reload()
+    n = 24
+    while n == 24:
+        (picture,) = heard.next(Picture, after=1)
+        n = len(picture.labels)
+    assert n == 25
+    assert worker.pid == pid
+    assert picture.links.tolist() == [[0, 20, 0]]
+
+
+def test_a_map_of_former_items_is_not_sent():
+    loop, sent = loop_of(ProjectAnalysis(X, ids(24), Settings("toy", n_clusters=2)), queue.SimpleQueue())
+    former = loop.analysis
+    loop.analysis = ProjectAnalysis(X[:20], ids(20), Settings("toy", n_clusters=2))
+    loop._send_better_map(former)
+    assert sent == []
+    loop._send_better_map(loop.analysis)
+    assert [len(message.xy) for message in sent] == [20]
 
 
 def test_starting_a_failed_worker_is_retried(tmp_path, monkeypatch):

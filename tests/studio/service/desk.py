@@ -43,7 +43,7 @@ class Inside:
     def stop(self):
         pass
 
-    def restart(self):
+    def reload(self):
         """Open the project again, and process all events again with the next message."""
         self.analysis = ProjectAnalysis.from_project(type(self.project).open(self.project.folder))
         self.analysis.tell(self.told)

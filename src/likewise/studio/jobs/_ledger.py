@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from likewise.active import Answer, AnswerValue, InGroup, Key, Named, Question, 
 from likewise.exceptions import LikewiseError
 from likewise.oracles import Annotators
 from likewise.studio._repairs import Relation, count_new_groups, fill_shelf, resolve_repairs
-from likewise.studio._stored_events import StoredEventLog
+from likewise.studio._stored_events import StoredEventLog, share_strings
 from likewise.studio.records import Conflict, PeopleAgreement, PersonReliability, StoredEvent
 
 # Minimum weight for a verdict on a disputed question to count: a pair with probability 3/4.
@@ -25,6 +26,7 @@ _TRUSTED = 0.25
 # Weight of a confirmed answer or a correction of the groups, as a number of answers. Items well inside
 # another group start to move at about eight.
 _FIRM_WEIGHT = 10.0
+_NO_REASON = Reason("")
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Ledger:
         self._log = StoredEventLog()  # of the events that can be read
         self._voices: dict[int, Voice] = {}
         self._skips: dict[int, Question] = {}
+        self._questions: dict[Any, Question] = {}  # those without a reason, which several people may get
         self._counted: CountedReplies | None = None
         self.seq: int = 0
         self.ignored: dict[int, str] = {}
@@ -97,6 +100,7 @@ class Ledger:
             self.seq = max(self.seq, event.seq)
             self._counted = None
             try:
+                event = share_strings(event)  # those of different messages are different objects
                 self._read(event)
                 new.append((event.seq, event))
             except (LikewiseError, KeyError, TypeError, ValueError) as error:
@@ -126,7 +130,7 @@ class Ledger:
             self._skips[event.seq] = question
             return
         answer = self._read_answer(event.body["answer"])
-        reply = Reply(question, answer, str(event.person), event.time or None, event.seconds)
+        reply = Reply(question, answer, sys.intern(str(event.person)), event.time or None, event.seconds)
         source = event.body.get("source")
         self._voices[event.seq] = Voice(
             event.seq, event.person, reply, steers=source != "study", corrects=source == "groups"
@@ -144,6 +148,11 @@ class Ledger:
 
     def _make_question(self, body: Mapping[str, Any]) -> Question:
         rows = tuple(self.row_of[item] for item in body["items"])
+        if "score" not in body and "reason" not in body and "why" not in body:
+            at = (body["kind"], rows)
+            if at not in self._questions:
+                self._questions[at] = Question(*at, None, _NO_REASON)
+            return self._questions[at]
         return Question(body["kind"], rows, body.get("score"), self._read_reason(body))
 
     def _read_answer(self, answer: Any) -> Any:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -35,6 +36,7 @@ START_METHOD: Literal["spawn", "forkserver"] = (
 _NICE, _NICEST = 10, 19
 _DERIVED = ("picture", "agreement", "progress")
 STOP = None  # sent by the server at shutdown
+RELOAD = "reload"  # in the outbox: send all events and ask to open the project again
 
 
 class Worker:
@@ -59,9 +61,9 @@ class Worker:
         self._last: Tell | None = None
         self._outbox: queue.SimpleQueue[tuple[Connection | None, Any]] = queue.SimpleQueue()
         self._connection: Connection | None = None
+        self._to_reload: Connection | None = None  # for which a reload is queued
         self._process: Any = None
         self._stopping = threading.Event()
-        self._restarting = threading.Event()
         self._threads: list[threading.Thread] = []
 
     @property
@@ -88,12 +90,20 @@ class Worker:
             if self._connection is not None:
                 self._outbox.put((self._connection, message))
 
-    def restart(self) -> None:
-        """Start another process, which opens the project again, because items were added to it."""
-        self._restarting.set()
+    def reload(self) -> None:
+        """Open the project again, because items were added to it or its settings changed.
+
+        The process finishes its current step first. Another process would need seconds to start, and if
+        items were added more often than that, there would never be any questions.
+        """
         with self._lock:
-            if self._connection is not None:
-                self._outbox.put((self._connection, STOP))
+            if self._connection is not None and self._connection is not self._to_reload:
+                self._to_reload = self._connection
+                self._outbox.put((self._connection, RELOAD))
+
+    def _repeat_all(self, last: Tell) -> Tell:
+        """Return the last message with all events. The caller must hold the lock."""
+        return replace(last, events=tuple(self._events[seq] for seq in sorted(self._events)))
 
     def stop(self) -> None:
         """Stop the process, by force if it does not exit within two seconds."""
@@ -123,9 +133,6 @@ class Worker:
             how = self._run_and_describe()
             if self._stopping.is_set():
                 return
-            if self._restarting.is_set():
-                self._restarting.clear()
-                continue
             wait = _FIRST_WAIT if time.monotonic() - born > _LONG_LIFE else min(2 * wait, _LONGEST_WAIT)
             self._hand_on(Trouble(f"The background process ended ({how}); it is being restarted."))
             self._stopping.wait(wait)
@@ -157,8 +164,7 @@ class Worker:
             theirs.close()  # otherwise the end of the process would go unnoticed
             self._process, self._connection = process, ours
             if self._last is not None:
-                events = tuple(self._events[seq] for seq in sorted(self._events))
-                self._outbox.put((ours, Tell(events, self._last.wanted, self._last.pending)))
+                self._outbox.put((ours, self._repeat_all(self._last)))
         with contextlib.suppress(EOFError, OSError):
             while True:
                 self._hand_on(ours.recv())
@@ -181,6 +187,10 @@ class Worker:
             connection, message = self._outbox.get()
             if connection is None:
                 return
+            if message is RELOAD:
+                with self._lock:
+                    self._to_reload = None
+                    message = replace(self._repeat_all(self._last or Tell((), 0)), reload=True)
             with contextlib.suppress(OSError, ValueError):  # it died; the next process receives everything
                 connection.send(message)
 
@@ -260,7 +270,8 @@ class Loop:
         self._last = Tell((), 0)
         self._is_first = True  # until the first message
         self._reported_troubles: dict[str, str] = {}
-        self._maps_nearness = False  # True once the better map has been started
+        self._mapped: ProjectAnalysis | None = None  # whose better map is computed or finished
+        self._is_mapping = False
         self.analysis: ProjectAnalysis | None = None
 
     def run(self) -> None:
@@ -277,6 +288,8 @@ class Loop:
         if "questions" in self._due:
             self._run_step("questions", self.analysis)
             self._take()
+            if self.analysis is None:
+                return
         other = next((step for step in self._due if step != "questions"), None)
         if other is not None:
             self._run_step(other, self.analysis)
@@ -286,13 +299,25 @@ class Loop:
             self._send_now(message)
 
     def _load(self) -> None:
+        # The next analysis needs the memory of this one. If it cannot be made, no step is due.
+        self.analysis = None
+        self._due.clear()
+        with self._lock:
+            if not self._is_mapping:
+                self._mapped = None
         self.analysis = self._make()
 
     def _take(self) -> None:
-        wait = not self._due
-        while wait or not self._inbox.empty():
-            wait = False
-            message = self._inbox.get()
+        """Receive messages. Several requests to reload cause one reload."""
+        messages = [self._inbox.get()] if not self._due else []
+        while not self._inbox.empty():
+            messages.append(self._inbox.get())
+        reloads = [at for at, message in enumerate(messages) if message.reload]
+        if reloads:
+            self._attempt("load", self._load)
+            self._is_first = True
+            del messages[: reloads[-1]]  # the last request repeats their events
+        for message in messages:
             if self.analysis is None:
                 continue
             changed = self.analysis.tell(message.events)
@@ -351,9 +376,12 @@ class Loop:
         self._mark("descriptions")
         if was_rough and self._last.wanted > 0:
             self._mark("questions")  # based on the new picture
-        if not self._maps_nearness:
-            self._maps_nearness = True
-            threading.Thread(target=self._lay_out, args=(analysis,), daemon=True).start()
+        with self._lock:
+            is_new, self._mapped = self._mapped is not analysis, analysis
+            starts = is_new and not self._is_mapping
+            self._is_mapping |= is_new
+        if starts:
+            threading.Thread(target=self._lay_out, daemon=True).start()
 
     def _send_descriptions(self, analysis: ProjectAnalysis) -> None:
         self._send(analysis.describe_groups())
@@ -371,11 +399,26 @@ class Loop:
 
         self._send(compute_plain_layout(analysis.X, seed=analysis.settings.seed))
 
-    def _lay_out(self, analysis: ProjectAnalysis) -> None:
-        """Compute the better map in a separate thread, since it takes long and nothing depends on it."""
-        from likewise.studio.jobs.layout import compute_near_layout
+    def _lay_out(self) -> None:
+        """Compute the better map in a separate thread, since it takes long and nothing depends on it.
 
+        If items are added meanwhile, it is computed again; there is one such thread at a time.
+        """
         if sys.platform == "linux":  # priorities are per thread on Linux
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICEST)
-        draw = partial(compute_near_layout, analysis.X, seed=analysis.settings.seed)
-        self._attempt("better map", lambda: self._send(draw()))
+        while True:
+            with self._lock:
+                analysis = self._mapped
+            assert analysis is not None
+            self._attempt("better map", partial(self._send_better_map, analysis))
+            with self._lock:
+                if self._mapped is analysis:
+                    self._is_mapping = False
+                    return
+
+    def _send_better_map(self, analysis: ProjectAnalysis) -> None:
+        from likewise.studio.jobs.layout import compute_near_layout
+
+        found = compute_near_layout(analysis.X, seed=analysis.settings.seed)
+        if analysis is self.analysis:
+            self._send(found)

@@ -48,8 +48,8 @@ class Teller(Protocol):
     def tell(self, message: Tell) -> None:
         """Receive new events."""
 
-    def restart(self) -> None:
-        """Start again, with the items that were added to the project."""
+    def reload(self) -> None:
+        """Open the project again, because items were added to it or its settings changed."""
 
     def stop(self) -> None:
         """Stop."""
@@ -124,14 +124,14 @@ class Hub:
     def use_new_items(self, n_items: int) -> None:
         """Derive everything again, with items that were added; the picture stays until there is another."""
         self.layout = None
-        self._worker.restart()
+        self._worker.reload()
         self.emit("items", {"n": n_items})
 
     def use_new_settings(self, asks_differently: bool) -> None:
         """Tell pages that settings have changed, and choose other questions if these depend on them."""
         if asks_differently:
             self.finished, self.asked_seq = None, -1
-            self._worker.restart()
+            self._worker.reload()
             self.wake_worker()
         self.emit("settings", {})
 
