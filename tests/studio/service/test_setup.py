@@ -18,6 +18,7 @@ from likewise.exceptions import (
     NotFoundError,
 )
 from likewise.studio.project import Project
+from likewise.studio.records import QueuedQuestion
 from likewise.studio.wording import QUESTIONS, Wording
 from patience import wait_until
 from small_projects import make
@@ -191,6 +192,55 @@ def test_pages_are_told_of_changes(desk):
     assert seen.count("settings") == 2
     assert desk.teller.analysis is not analysis
     leave()
+
+
+def test_chosen_examples_are_the_face_of_their_group_in_questions(desk):
+    desk.settle()
+    labels, items = desk.studio.hub.picture.labels, names(16)
+    one = [items[row] for row in range(16) if labels[row] == labels[0]]
+    other = [items[row] for row in range(16) if labels[row] != labels[0]]
+    asked = QueuedQuestion(
+        "q", "placement", (one[-1], one[0], other[0]), examples=((one[0], one[1]), (other[0], other[1]))
+    )
+
+    def show():
+        found = desk.asking._show_groups(asked)
+        return [(group["name"], [item["id"] for item in group["items"]]) for group in found]
+
+    assert show() == [(None, [one[0], one[1]]), (None, [other[0], other[1]])]
+    rows = [items.index(item) for item in (one[-1], one[2], other[3])]  # most of them are in the first group
+    desk.studio.setup.change({"examples": [("Wren", rows)]})
+    # The item to place is not its own example.
+    assert show() == [("Wren", [one[2], other[3]]), (None, [other[0], other[1]])]
+    desk.studio.setup.change({"examples": [("Wren", [items.index(one[2])])]})
+    assert show() == [("Wren", [one[2], one[0]]), (None, [other[0], other[1]])]
+    number = int(labels[items.index(other[0])])
+    desk.groups.name_group(desk.owner, number, key=new_key(), name="Wren")
+    desk.settle()
+    assert show()[1] == ("Wren", [one[2], other[0]])  # the owner's name of a group decides
+
+
+def test_chosen_examples_never_rename_a_group(desk):
+    desk.settle()
+    labels, items = desk.studio.hub.picture.labels, names(16)
+    one = [row for row in range(16) if labels[row] == labels[0]]
+    other = [row for row in range(16) if labels[row] != labels[0]]
+    asked = QueuedQuestion("q", "placement", (items[one[-1]], items[one[0]], items[other[0]]))
+    desk.groups.name_group(desk.owner, int(labels[0]), key=new_key(), name="Robin")
+    desk.settle()
+    # Most wrens are in the group of robins, which keeps its name; robins elsewhere name nothing else.
+    examples = [("Wren", [*one[:2], other[1]]), ("Robin", other[2:4])]
+    desk.studio.setup.change({"examples": examples})
+    assert [group["name"] for group in desk.asking._show_groups(asked)] == ["Robin", "Wren"]
+
+
+def test_questions_show_groups_of_items_that_the_picture_lacks(desk):
+    desk.settle()
+    hub, items = desk.studio.hub, names(16)
+    hub.picture = dataclasses.replace(hub.picture, labels=hub.picture.labels[:10])
+    asked = QueuedQuestion("q", "placement", (items[0], items[1], items[12]))
+    desk.studio.setup.change({"examples": [("Wren", [13])]})
+    assert [group["name"] for group in desk.asking._show_groups(asked)] == [None, None]
 
 
 # ---------------------------------------------------------------------- independent annotators

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
@@ -71,6 +72,8 @@ class QuestionsAndAnswers:
         self._lease_seconds = lease_seconds
         self._names: dict[int, str] = {}
         self._group_names: tuple[Picture | None, list[tuple[str, str]], dict[int, str]] = (None, [], {})
+        # The examples that the owner chose, by group, with the picture and the examples they are based on.
+        self._placed_examples: tuple[Any, Any, dict[int | None, tuple[str, Sequence[str]]]] = (None, (), {})
 
     @property
     def _settings(self) -> Settings:
@@ -165,21 +168,62 @@ class QuestionsAndAnswers:
         return sorted({name for name in names if name}, key=str.casefold)
 
     def _show_groups(self, question: QueuedQuestion) -> list[views.ShownGroupView]:
-        """Return the groups in a question as they are shown: by typical items and by name."""
+        """Return the groups in a question as they are shown: by name, and by items.
+
+        The items are the examples that the owner chose for the group, then typical ones.
+        """
         references = question.references
         if not references:
             return []
         examples = question.examples or tuple((reference,) for reference in references)
         names = question.names if question.kind != "label" else ()
-        called, picture = self.get_group_names(), self._hub.picture
+        called, by_group = self.get_group_names(), self._place_chosen_examples()
+        by_name, judged = dict(self._project.wording.examples), set(question.judged)
         found: list[views.ShownGroupView] = []
         for at, (reference, shown) in enumerate(zip(references, examples, strict=True)):
-            name = names[at] if names else None
-            if name is None and picture is not None:
-                name = called.get(int(picture.labels[self._items.get_row(reference)]))
-            rows = self._items.get_rows(shown or (reference,))
+            group = self._find_group(reference)
+            name = (names[at] if names else None) or (None if group is None else called.get(group))
+            if name in by_name:
+                chosen: Sequence[str] = by_name[name]
+            else:
+                title, chosen = by_group.get(group, (None, ()))
+                name = name or title
+            typical = shown or (reference,)
+            items = tuple(dict.fromkeys(item for item in (*chosen, *typical) if item not in judged))
+            rows = self._items.get_rows(items[: len(typical)] or typical)
             found.append({"name": name, "items": self.make_item_views(rows)})
         return found
+
+    def _find_group(self, item: str) -> int | None:
+        """Return the number of the group of an item; None if there is no picture with it yet."""
+        row, picture = self._items.get_row(item), self._hub.picture
+        if picture is None or row >= len(picture.labels):
+            return None
+        return int(picture.labels[row])
+
+    def _place_chosen_examples(self) -> dict[int | None, tuple[str, Sequence[str]]]:
+        """Return the examples that the owner chose, with their name, by the number of their group.
+
+        Groups with a name and examples of that name are left out. Each other set of examples goes to the
+        group that contains most of its items. If two sets compete for a group, the one with more items there
+        gets it, and the other goes to its next-best group.
+        """
+        picture, called = self._hub.picture, self.get_group_names()
+        taken = set(called.values())
+        examples = tuple(each for each in self._project.wording.examples if each[0] not in taken)
+        if self._placed_examples[0] is not picture or self._placed_examples[1] != (examples, called):
+            counts: list[tuple[int, int, int]] = []  # minus the number of items, place in the list, group
+            for at, (_, items) in enumerate(examples):
+                groups = Counter(group for item in items if (group := self._find_group(item)) is not None)
+                counts += [(-n, at, group) for group, n in groups.items() if group not in called]
+            found: dict[int | None, tuple[str, Sequence[str]]] = {}
+            placed = set[int]()
+            for _, at, group in sorted(counts):
+                if at not in placed and group not in found:
+                    found[group] = examples[at]
+                    placed.add(at)
+            self._placed_examples = (picture, (examples, called), found)
+        return self._placed_examples[2]
 
     def get_group_names(self) -> dict[int, str]:
         """Return the names of the groups in the latest picture, by number."""
@@ -188,7 +232,11 @@ class QuestionsAndAnswers:
             return {}
         if self._group_names[0] is not picture or self._group_names[1] != named:
             rows = self._items.get_rows([item for item, _ in named])
-            names = {int(picture.labels[row]): name for row, (_, name) in zip(rows, named, strict=True)}
+            names = {
+                int(picture.labels[row]): name
+                for row, (_, name) in zip(rows, named, strict=True)
+                if row < len(picture.labels)  # items may have been added since
+            }
             self._group_names = (picture, named, names)
         return self._group_names[2]
 
