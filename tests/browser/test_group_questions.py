@@ -41,7 +41,7 @@ def of_colour(colour, n=3):
 
 QUESTIONS = {
     "placement": (
-        (30, 0, 1, 2),
+        (27, 0, 1, 2),
         {"examples": tuple(of_colour(k) for k in range(3)), "names": ("red", None, "green")},
     ),
     "members": ((0, 3, 6, 7, 9), {"examples": (of_colour(0),), "names": ("red",)}),
