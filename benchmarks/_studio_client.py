@@ -14,6 +14,7 @@ import uuid
 from pathlib import Path
 from urllib.parse import urlsplit
 
+COMMAND = (str(Path(sys.executable).with_name("likewise")), "studio")
 HEADERS = "X-Likewise: 1\r\nContent-Type: application/json\r\n"
 
 
@@ -21,7 +22,7 @@ class Served:
     """`likewise studio` on a path, started as a command."""
 
     def __init__(self, *arguments, port=0):
-        command = [Path(sys.executable).with_name("likewise"), "studio", *map(str, arguments)]
+        command = [*COMMAND, *map(str, arguments)]
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             [*command, "--no-open", "--json", "--port", str(port)],

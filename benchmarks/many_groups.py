@@ -132,7 +132,8 @@ def run_interview(method, X, y, budgets, knows_k, errors, seed):
     if method == "groups":
         interview = Interview(X, strategy="groups", n_clusters=k, random_state=seed)
     else:
-        interview = Interview(X, n_clusters=k, discover=not knows_k, random_state=seed)
+        # Without a strategy, an interview with more than 30 clusters asks about groups.
+        interview = Interview(X, strategy="regions", n_clusters=k, discover=not knows_k, random_state=seed)
     oracle = make_oracle("uniform", y, rate=errors, random_state=seed) if errors else LabelOracle(y)
     found, touched, seconds, spent = [], set(), 0.0, 0.0
     start = interview.labels_
