@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csc_array
 
 from likewise.active._answers import Answer, Named
 from likewise.backends.neighbors import find_near_rows
@@ -29,6 +30,12 @@ def scale_lengths(rows: FloatArray) -> FloatArray:
     scikit-learn's `normalize` takes 1.3 times as long for 5,000 rows, and 4 times as long for 150 means.
     """
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-12)[:, None], dtype=np.float32)
+
+
+def sum_groups(rows: FloatArray, group_of: IntArray, n_groups: int) -> FloatArray:
+    """Return the sum of the rows of each group. `np.add.at` takes fifty times as long."""
+    members = (np.ones(len(rows), dtype=np.float32), group_of, np.arange(len(rows) + 1))
+    return np.asarray(csc_array(members, shape=(n_groups, len(rows))) @ rows, dtype=np.float32)
 
 
 def scale_rows(X: npt.NDArray[Any], n_first: int | None = None) -> FloatArray:
@@ -201,6 +208,7 @@ class AnswerLog:
 
     def _start(self) -> None:
         self._replies: tuple[Any, ...] = ()
+        self._keys: set[Any] = set()
         floats = ("placed", "shown_members", "again")
         self._columns = {
             name: _Column(width, np.float64 if name in floats else np.int64)
@@ -264,6 +272,12 @@ class AnswerLog:
             unsure=get["unsure"],
         )
 
+    def get_answered_keys(self, replies: tuple[Any, ...]) -> set[Any]:
+        """Return the keys of the questions that these replies, which `cut` has read, answer."""
+        if len(replies) == len(self._replies):
+            return self._keys
+        return {reply.question.key for reply in replies}  # after an undo
+
     def _find_roots(
         self, ends: dict[str, int], cautious: bool
     ) -> tuple[IntArray, tuple[tuple[int, int], ...]]:
@@ -307,17 +321,14 @@ class AnswerLog:
 
     def compute_means(self, answers: GroupAnswers) -> FloatArray:
         """Return the mean of the confirmed rows of each group."""
-        means = np.zeros((answers.n_groups, self.neighborhoods.rows.shape[1]), dtype=np.float32)
+        smooth, groups = self.neighborhoods.smooth, answers.group_of
         if len(self._replies) == answers.n_answers:
-            np.add.at(means, answers.group_of, np.array(self._sums))
+            means = sum_groups(np.array(self._sums), groups, answers.n_groups)
         else:  # after an undo
             members = answers.signs > 0
-            np.add.at(means, answers.group_of, self.neighborhoods.smooth[answers.references])
-            np.add.at(
-                means,
-                answers.group_of[answers.refs[members]],
-                self.neighborhoods.smooth[answers.rows[members]],
-            )
+            rows = np.concatenate([answers.references, answers.rows[members]])
+            groups = np.concatenate([groups, groups[answers.refs[members]]])
+            means = sum_groups(smooth[rows], groups, answers.n_groups)
         return scale_lengths(means)
 
     def _find_means(self) -> tuple[IntArray, FloatArray]:
@@ -326,13 +337,13 @@ class AnswerLog:
             roots, _ = find_roots(len(self._index), votes.get(votes.n))
             self._roots = np.unique(roots, return_inverse=True)[1]
         if self._means is None:
-            means = np.zeros((int(self._roots.max()) + 1, self.neighborhoods.rows.shape[1]), dtype=np.float32)
-            np.add.at(means, self._roots, np.array(self._sums))
-            self._means = scale_lengths(means)
+            sums = sum_groups(np.array(self._sums), self._roots, int(self._roots.max()) + 1)
+            self._means = scale_lengths(sums)
         return self._roots, self._means
 
     def _add(self, reply: Any) -> None:
         kind, rows, answer = reply.question.kind, reply.question.rows, reply.answer
+        self._keys.add(reply.question.key)
         paged, self._page, self._paged = (self._page, self._paged), 0, -1
         self._number = len(self._ends) - 1
         if answer is Answer.UNSURE:

@@ -28,6 +28,7 @@ from likewise.active._group_answers import (
     list_names_of_hints,
     list_relations_of_hints,
     scale_lengths,
+    sum_groups,
 )
 from likewise.active._questions import MOST_GROUPS, Reply
 from likewise.base import Rule
@@ -334,9 +335,7 @@ def fit_groups(
     interval = (rate, rate) if not learns else None if source is None else source.rate_interval
     E, confirmed = _compute_evidence(n, answers, rate)
     sure = confirmed >= 0
-    raw = np.zeros((G, rows.shape[1]), dtype=np.float32)
-    np.add.at(raw, confirmed[sure], neighborhoods.smooth[sure])
-    raw = scale_lengths(raw)
+    raw = scale_lengths(sum_groups(neighborhoods.smooth[sure], confirmed[sure], G))
     transform = None
     if source is not None:
         transform, n_old = source.transform, len(source.answers.references)
@@ -426,9 +425,7 @@ def _find_start_groups(neighborhoods: RowNeighborhoods, n_groups: int, random_st
         warnings.simplefilter("ignore", ClusterWarning)  # two rows look like a matrix of distances
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than groups
         found = AgglomerativeClustering(n_groups).fit_predict(sample)
-        centers = np.zeros((n_groups, rows.shape[1]), dtype=rows.dtype)
-        np.add.at(centers, found, sample)
-        centers /= np.bincount(found)[:, None]
+        centers = sum_groups(sample, found, n_groups) / np.bincount(found)[:, None]
         fitted = KMeans(n_groups, init=centers, n_init=1, max_iter=_START_PASSES).fit(rows)
     return np.asarray(fitted.labels_, dtype=np.int64)
 
@@ -468,9 +465,8 @@ def _separate_start_groups(neighborhoods: RowNeighborhoods, start: IntArray, lin
     """Return the groups before any answer, with rows moved to the next group if a cannot-link requires it."""
     if not len(links):
         return start
-    centers = np.zeros((int(start.max()) + 1, neighborhoods.rows.shape[1]), dtype=np.float32)
-    np.add.at(centers, start, neighborhoods.rows)
-    centers, labels = scale_lengths(centers), start.copy()
+    centers = scale_lengths(sum_groups(neighborhoods.rows, start, int(start.max()) + 1))
+    labels = start.copy()
     for i, j in links[:, :2].tolist():
         if labels[i] == labels[j] and len(centers) > 1:
             scores = centers @ neighborhoods.rows[j]

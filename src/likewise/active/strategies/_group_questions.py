@@ -220,7 +220,7 @@ class _GroupAsker:
             last = self.answers.unsure[self.answers.unsure[:, 0] == row, 1].max()
             if self.answers.n_answers - last <= _UNSURE_FOR * 2 ** (times - 1):
                 self._leave_out(np.array([row]))
-        pending: Any = self.state.asked - {reply.question.key for reply in self.state.replies}
+        pending: Any = self.state.asked - self.log.get_answered_keys(self.state.replies)
         if rows := [row for kind, rows in pending for row in _list_asked_rows(kind, rows)]:
             self._leave_out(np.array(rows, dtype=np.int64))
 
