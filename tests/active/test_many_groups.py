@@ -754,3 +754,23 @@ def test_the_error_rate_is_unknown_until_there_are_enough_answers():
     assert not known[4]
     assert known[-1]
     assert interview.error_rate.low <= interview.error_rate.mean <= interview.error_rate.high
+
+
+@pytest.mark.parametrize(("rate", "low", "high"), [(0.0, 0.0, 0.04), (0.1, 0.04, 0.2)])
+def test_the_error_rate_counts_answers_that_opened_groups(rate, low, high):
+    """A wrong answer often puts a row of a group that is not known yet into a known one."""
+    X, y = make_groups(n_groups=60, n_rows=8, spread=0.5, n_features=24)
+    interview, oracle = Interview(X, random_state=0), make_oracle("uniform", y, rate=rate, random_state=1)
+    for _ in range(200):
+        question = interview.ask()
+        interview.tell(question, oracle.answer(question))
+    assert low <= interview.error_rate.mean <= high
+
+
+def test_tight_groups_are_shown_before_an_answer_confirms_them():
+    X, y = make_groups(n_groups=20, spread=0.3)
+    interview = answer(Interview(X, random_state=0), y, 10)
+    n_confirmed = interview.model_.groups_.n_groups
+    assert n_confirmed < 12
+    assert 18 <= len(set(interview.labels_.tolist())) <= 22
+    assert adjusted_rand_score(y, interview.labels_) > 0.9

@@ -38,19 +38,21 @@ from likewise.supervision import Supervision
 _SHARPNESS = 20.0  # log-odds of a group per unit of cosine
 _FREE = 0.2  # weight of a row without answers in the means
 _PASSES, _FIRST_PASSES, _METRIC_PASSES, _START_PASSES = 1, 4, 2, 3
+_LAST_OPENED = 10  # placements that show whether most open a group
+_APART = 0.6  # distance of a start group to its mean, relative to the nearest group, if it is a group itself
 _WARD_ROWS, _WARD_ROWS_PER_GROUP = 2000, 20  # of the sample that Ward's method gets
 _OWN = 12.0  # log-odds of a reference row for its own group
 _NEW_SLOPE = 15.0  # of the probability of a new group, per unit of cosine
 _LAST_PLACED = 80  # placements that the threshold of new groups is fitted to
 _FIRST_METRIC = 28  # no metric is learned before this many answers
 _FEWEST_HELD_OUT = 20  # rows with answers that it takes to tell whether the metric helps
-_FIRST_RATE = 0.05  # error rate before it is learned
+_FIRST_RATE = 0.07  # error rate before it is learned
 _ALMOST_NEVER = 1e-9  # error rate of answers that are taken as correct
 _RATES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3)
 _SOFTNESS = (0.4, 0.6, 0.8, 1.0, 1.3, 1.7)
 _CAUTIOUS_RATE = 0.04  # from this error rate on, two answers are needed to join groups
 _CERTAINLY = 0.999
-_RATE_PRIOR = 8.0  # correct answers assumed before the first
+_PRIOR_WRONG, _PRIOR_RIGHT = 3.0, 30.0  # wrong and correct answers assumed before the first
 _ELSEWHERE = 0.03  # probability that a row belongs to a group that is not known yet
 
 
@@ -283,14 +285,19 @@ def _compute_doubt(
 
 
 def _learn_rate(
-    answers: GroupAnswers, R: FloatArray, Z: FloatArray, sums: FloatArray
+    answers: GroupAnswers, R: FloatArray, spaces: Sequence[tuple[FloatArray, FloatArray]], threshold: float
 ) -> tuple[float, tuple[float, float]]:
-    """Return the error rate with the largest likelihood, and a 90 % interval.
+    """Return the most probable error rate, and a 90 % interval.
 
-    The softness of the predictions is fitted with it.
-    Each row with answers is predicted from the groups without its own share in their means. A row that was
-    asked about twice says most about the rate: features that are wrong predict both answers badly, a wrong
-    answer contradicts the other.
+    Each row with answers is predicted from the groups without its own share in their means. The softness of
+    the predictions is fitted with the rate. A row that was asked about twice says most about the rate:
+    features that are wrong predict both answers badly, a wrong answer contradicts the other.
+
+    Rows that opened a group are predicted by nothing, but their answers were correct unless the group was
+    joined with another one. Without them the rate would be that of rows put into known groups, three times
+    as high while most rows belong to groups that are not known yet. A rate that is too high costs little, a
+    rate that is too low costs much, so some wrong answers are assumed before the first. `spaces` are rows
+    and sums of groups, transformed and as given.
     """
     rows, at = np.unique(answers.rows, return_inverse=True)
     net, choices = np.zeros((2, len(rows), R.shape[1]), dtype=np.float32)
@@ -299,17 +306,20 @@ def _learn_rate(
     np.add.at(choices, cells, answers.signs * np.log(answers.choices))
     n_in = np.bincount(at, weights=answers.signs > 0)
     n_out = np.bincount(at, weights=answers.signs < 0)
-    logits = _SHARPNESS * _compute_cosines_without(Z[rows], sums, R[rows])
-    logits -= logits.max(axis=1, keepdims=True)
+    n_right = _PRIOR_RIGHT + answers.placed[:, 1].sum()
+    fits, near = (_compute_cosines_without(Z[rows], sums, R[rows]) for Z, sums in spaces)
+    elsewhere = np.maximum(compute_p_new(near.max(axis=1), threshold), _ELSEWHERE)
+    logits = _SHARPNESS * (fits - fits.max(axis=1, keepdims=True))
     totals = np.full(len(_RATES), -np.inf)
     for softness in _SOFTNESS:
         p = np.exp(softness * logits)
-        p *= (1 - _ELSEWHERE) / p.sum(axis=1, keepdims=True)
+        p *= ((1 - elsewhere) / p.sum(axis=1))[:, None]
         for place, rate in enumerate(_RATES):
             odds = np.log((1 - rate) / rate)
-            value = np.log((p * np.exp(odds * net + choices)).sum(axis=1) + _ELSEWHERE)
+            value = np.log((p * np.exp(odds * net + choices)).sum(axis=1) + elsewhere)
             value += n_in * np.log(rate) + n_out * np.log(1 - rate)
-            totals[place] = max(totals[place], float(value.sum() + _RATE_PRIOR * np.log(1 - rate)))
+            prior = _PRIOR_WRONG * np.log(rate) + n_right * np.log(1 - rate)
+            totals[place] = max(totals[place], float(value.sum() + prior))
     shares = np.exp(totals - totals.max())
     below = np.cumsum(shares / shares.sum())
     low, high = np.searchsorted(below, [0.05, 0.95])
@@ -371,7 +381,7 @@ def fit_groups(
     if learn_metric and not _predicts_better(rows, R, moment, answers, confirmed):
         transform, Z, sums, means = None, rows, raw_sums, raw
     if learns and source is None and len(answers.rows) >= _FEWEST_HELD_OUT:
-        rate, interval = _learn_rate(answers, R, Z, sums)
+        rate, interval = _learn_rate(answers, R, [(Z, sums), (rows, raw_sums)], threshold)
         E, confirmed = _compute_evidence(n, answers, rate)
     cosines = Z @ means.T
     P = _compute_proba(cosines, E, answers.links)
@@ -436,7 +446,8 @@ def _add_start_groups(
     """Return probabilities and evidence with the start groups in which no row is confirmed.
 
     They stand for groups that were not found yet: those whose rows probably belong to no group so far, and
-    as many as are missing from the fewest or most groups that there can be.
+    as many as are missing from the fewest or most groups that there can be. While most placements open a
+    group, also those whose rows are much nearer to one another than to any group so far.
     """
     Z, sure = fitted.transformed_rows, fitted.confirmed >= 0
     size = np.bincount(start)
@@ -444,6 +455,12 @@ def _add_start_groups(
     new = np.bincount(start, weights=fitted.p_new)
     free = np.flatnonzero(~touched & (size > 0))
     likely = new[free] > 0.5 * size[free]
+    opened = fitted.answers.placed[-_LAST_OPENED:, 1]
+    if 2 * opened.sum() > len(opened):
+        others = scale_lengths(sum_groups(Z, start, len(size))[start] - Z)  # without the row itself
+        own = np.bincount(start, weights=1.0 - np.einsum("ij,ij->i", Z, others))
+        nearest = np.bincount(start, weights=1.0 - (Z @ fitted.means.T).max(axis=1))
+        likely |= ((own < _APART * nearest) & (size > 2))[free]
     fewest, most = (len(free) if k is None else max(k - fitted.n_groups, 0) for k in bounds)
     wanted = min(max(int(likely.sum()), fewest), most)
     order = np.lexsort((-new[free], ~likely)) if fewest < most else np.argsort(-new[free], kind="stable")
