@@ -312,10 +312,10 @@ def make_first(part):
         for shape in shapes:
             own, base = cells[name, shape], cells[floor or name, shape]
             for kind in ("cold", "warm"):
-                ratio = f" ({own[kind] / base['warm']:.2f} x)" if floor else ""
-                row.append(f"{own[kind]:.2f}{ratio}")
+                beyond = f" ({own[kind] - base['warm']:+.2f})" if floor else ""
+                row.append(f"{own[kind]:.2f}{beyond}")
         rows.append(row)
-    header = ["CPU s (times its floor)"]
+    header = ["CPU s (beyond its floor)"]
     for n, d, k, links in shapes:
         header += [f"{n:,} x {d}, k = {k}, {links:,} links: cold", "warm"]
     return "", format_table(header, rows)

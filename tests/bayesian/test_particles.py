@@ -9,8 +9,10 @@ from scipy.special import entr, log_softmax, softmax
 from likewise import Supervision
 from likewise.bayesian._answer_network import AnswerNetwork
 from likewise.bayesian._particles import (
+    Particles,
     Prior,
     Target,
+    Tempered,
     carry,
     compute_effective_number,
     draw_starts,
@@ -39,10 +41,11 @@ def test_the_prior_by_its_formula():
     p = softmax(logits, axis=1)
     expected = -2.0 * entr(p).sum(axis=1).mean(axis=1) + 5.0 * entr(p.mean(axis=2)).sum(axis=1)
     prior = Prior(1.0, 2.0, 5.0)
-    np.testing.assert_allclose(prior.compute_row_part(logits.copy()), expected)
+    np.testing.assert_allclose(prior.compute_row_part(logits - logits.max(axis=1, keepdims=True)), expected)
+    none = AnswerNetwork.from_hints(Supervision.empty(7), 3, 0.1)
     for s in range(4):
-        value, _ = prior.compute_gradient(log_softmax(logits[s].T, axis=1))
-        np.testing.assert_allclose(value, expected[s])
+        value, _ = log_joint(logits[s], np.eye(7), prior, none)
+        np.testing.assert_allclose(value, expected[s] - 0.5 * (logits[s] ** 2).sum())
 
 
 def test_the_gradient_of_the_posterior_equals_finite_differences():
@@ -134,9 +137,38 @@ def test_without_rows_and_answers_moves_keep_the_variance():
     rng = np.random.default_rng(0)
     flat = target(np.zeros((0, 4)), Supervision.empty(1), 3, Prior(4.0, 0.0, 0.0))
     W = rng.standard_normal((400, 3, 4)) / 2
-    moved = move_by_slices(W, flat.compute_value, flat.compute_logits, 4.0, 3, rng)
+    start = Particles(W.copy(), flat.compute_logits(W), np.zeros(400))
+    moved = move_by_slices(start, Tempered(None, flat, 1.0), 3, rng).W
     assert moved.var() == pytest.approx(0.25, rel=0.08)
     assert np.abs(moved - W).min() > 0
+
+
+def test_moves_are_the_same_if_no_point_is_ruled_out_by_the_answers_alone(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    hints = Supervision.from_links(40, must=[(0, 1), (2, 3), (4, 5)], cannot=[(0, 2), (4, 9), (6, 7)])
+    whole, W = target(X, hints, 3, Prior(1.0, 5.0, 5.0)), rng.standard_normal((50, 3, 3))
+    found = []
+    for bound in (Tempered.get_max_of_rows, lambda *_: np.inf):
+        monkeypatch.setattr(Tempered, "get_max_of_rows", bound)
+        found.append(carry(W, None, whole, 4, np.random.default_rng(1))[0])
+    np.testing.assert_array_equal(*found)
+
+
+def test_the_posterior_of_many_rows_is_that_of_their_blocks():
+    """More rows than are computed at once, of which the last block has fewer."""
+    rng = np.random.default_rng(0)
+    X, W = rng.normal(size=(5000, 2)), rng.normal(size=(3, 2))
+    hints = Supervision.from_links(5000, must=[(0, 4999)], cannot=[(2047, 2048)])
+    prior, network = Prior(1.0, 4.0, 3.0), AnswerNetwork.from_hints(hints, 3, 0.1)
+    value, gradient = log_joint(W, X, prior, network)
+    log_p = log_softmax(X @ W.T, axis=1)
+    p, likelihood = np.exp(log_p), network.compute_gradient(log_p[network.rows])
+    rows = -4.0 * entr(p).sum(axis=1).mean() + 3.0 * entr(p.mean(axis=0)).sum()
+    assert value == pytest.approx(rows + likelihood[0] - (W**2).sum() / 2)
+    step = np.array([[0.0, 1e-5], [0.0, 0.0], [0.0, 0.0]])
+    up, down = log_joint(W + step, X, prior, network)[0], log_joint(W - step, X, prior, network)[0]
+    assert gradient[0, 1] == pytest.approx((up - down) / 2e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("way", ["at once", "after another answer"])

@@ -1,6 +1,7 @@
 """Mini-batches: running sums, batches drawn by fit, batches passed to partial_fit, and invalid input."""
 
 from copy import copy
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,8 @@ from likewise._compat import HAS_CALLBACKS
 from likewise.backends import ArrayRows
 from likewise.datasets import MemmapRows, ParquetRows
 from likewise.exceptions import InfeasibleSupervisionError, SupervisionError
+from likewise.kernels import assign
+from likewise.kmeans._loop import KMeansSteps, Metric
 from likewise.supervision import sample_links
 
 METRICS = [{"metric": metric, "per_cluster": own} for metric in ("diagonal", "full") for own in (False, True)]
@@ -305,3 +308,17 @@ def test_parameters_are_checked_by_fit_and_partial_fit(wrong):
     for way in ("fit", "partial_fit"):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
             getattr(MiniBatchPCKMeans(2, **wrong), way)([[0.0], [1.0], [5.0]])
+
+
+def test_batches_of_many_rows_are_labelled_by_the_kernel():
+    """NumPy and the kernel agree; the number of rows in all decides which of them is used."""
+    rng = np.random.default_rng(0)
+    X, centers = rng.normal(size=(300, 5)), rng.normal(size=(4, 5))
+    found = []
+    for n_rows in (0, 10**6):
+        steps = KMeansSteps(X, 4, n_rows=n_rows)
+        with patch("likewise.kernels.assign.nearest_linear", wraps=assign.nearest_linear) as kernel:
+            found.append(steps.assign(centers, Metric(np.ones((1, 5))), None))
+        assert kernel.called == (n_rows > 0)
+    np.testing.assert_array_equal(found[0].stats.counts, found[1].stats.counts)
+    np.testing.assert_allclose(found[0].stats.sums, found[1].stats.sums)

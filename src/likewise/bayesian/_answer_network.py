@@ -289,9 +289,14 @@ class AnswerNetwork:
 
     # ------------------------------------------------------------------ sums over the clusters
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether every node is one row."""
+        return len(self._start) == len(self.rows) == len(self._member)
+
     def _pass_upwards(self, log_p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the upward beliefs of the nodes, (S, n_nodes, k), and the logarithm of the sums, (S,)."""
-        if len(self._start) == len(self.rows) == len(self._member):
+        if self.is_plain:
             belief, total = np.exp(log_p), np.full(len(log_p), self._constant)
         else:
             together = np.add.reduceat(log_p[:, self._member], self._start, axis=1)
@@ -312,7 +317,18 @@ class AnswerNetwork:
 
     def log_likelihood(self, log_p: np.ndarray) -> np.ndarray:
         """Return log P(answers | W), shape (S,), for log-probabilities of the rows, (S, n_hinted, k)."""
-        belief, total = self._pass_upwards(log_p)
+        return self._add_cores(*self._pass_upwards(log_p))
+
+    def sum_over_clusters(self, p: np.ndarray) -> np.ndarray:
+        """Return log P(answers | W), (S,), for probabilities (S, n_hinted, k), which are overwritten.
+
+        Only for networks that are plain; they need no logarithms.
+        """
+        total = np.full(len(p), self._constant)
+        gather(*self._forest, p, total)
+        return self._add_cores(p, total)
+
+    def _add_cores(self, belief: np.ndarray, total: np.ndarray) -> np.ndarray:
         for core in self._cores:
             total += np.log(np.maximum(self._weigh_placements(core, belief).sum(axis=1), 1e-300))
         return total

@@ -21,13 +21,15 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from likewise.bayesian._answer_network import AnswerNetwork
+from likewise.kernels.softmax import add_masses, differentiate_softmax, mix_logits, rotate, transpose
 
 _TINY = 1e-300
 # Minimum share of effective particles after a step.
 ENOUGH = 0.5
 # A slice shrinks by about half each time; a particle that finds no point in this many trials stays unchanged.
 _MAX_SHRINKS = 60
-_NUMBERS_AT_ONCE = 1 << 17  # logits of particles that are moved together, few enough for the cache
+_NUMBERS_AT_ONCE = 1 << 19  # logits of particles that are moved together, few enough for the cache
+_ROWS_AT_ONCE = 2048  # rows whose logits are computed together for one model, few enough for the cache
 # Ridge regression gives logits that differ by about 1; this factor makes clusters clear but not certain.
 _STRETCH = 4.0
 
@@ -41,36 +43,20 @@ class Prior:
     balance: float
 
     def compute_row_part(self, logits: np.ndarray) -> np.ndarray:
-        """Return the terms that depend on rows, (S,), for logits (S, k, n), which are overwritten."""
-        if not logits.shape[2] or not (self.tau or self.balance):
-            return np.zeros(len(logits))
-        n = logits.shape[2]
-        logits -= logits.max(axis=1, keepdims=True)
+        """Return the terms that depend on rows, (S,), for logits (S, k, n) whose maximum of each row is 0."""
+        n_models, _, n = logits.shape
+        if not n or not (self.tau or self.balance):
+            return np.zeros(n_models)
         p = np.exp(logits)
-        mass = p.sum(axis=1)
-        logits *= p
+        mass, mixed = np.empty((2, n_models, n))
+        add_masses(p, logits, mass, mixed)
         # H(p) = log of the mass - sum of p times logit, where p is divided by the mass
-        entropy = (np.log(mass) - logits.sum(axis=1) / mass).mean(axis=1)
+        entropy = (np.log(mass) - mixed / mass).mean(axis=1)
         value = -self.tau * entropy
         if self.balance:
             mean = np.matmul(p, (1.0 / mass)[:, :, None])[:, :, 0] / n
             value -= self.balance * (mean * np.log(np.maximum(mean, _TINY))).sum(axis=1)
         return np.asarray(value)
-
-    def compute_gradient(self, log_p: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the terms that depend on rows for one model, and their gradient by the logits, (n, k)."""
-        p, n = np.exp(log_p), len(log_p)
-        mean = p.mean(axis=0)
-        log_mean = np.log(np.maximum(mean, _TINY))
-        value = self.tau * np.einsum("nk,nk->", p, log_p) / n - self.balance * float(mean @ log_mean)
-        # The derivative by p is t = tau log p - balance log mean, up to a constant over clusters; by the
-        # logits it is p (t - <p, t>). The sign of the tau term is plus, unlike in the text below (4.13).
-        t = self.tau * log_p
-        t -= self.balance * log_mean
-        t -= np.einsum("nk,nk->n", p, t)[:, None]
-        t *= p
-        t /= n
-        return float(value), t
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,21 +76,61 @@ class Target:
         flat = W.reshape(-1, W.shape[2]) @ self.features.T
         return np.asarray(flat.reshape(*W.shape[:2], -1))
 
+    def compute_answer_part(self, logits: np.ndarray) -> np.ndarray:
+        """Return log P(answers | W), (S,), for logits of hinted rows whose maximum over clusters is 0."""
+        if not len(self.answered):
+            return np.zeros(len(logits))
+        out = np.empty((len(logits), len(self.answered), logits.shape[1]))
+        p = np.exp(logits)
+        mass = p.sum(axis=1)
+        if self.network.is_plain:
+            transpose(p, 1.0 / mass, np.zeros_like(mass), self.answered, out)
+            return self.network.sum_over_clusters(out)
+        transpose(logits, np.ones_like(mass), -np.log(mass), self.answered, out)
+        return self.network.log_likelihood(out)
+
     def compute_value(self, logits: np.ndarray) -> np.ndarray:
-        """Return the log-density without the Gaussian prior, shape (S,); the logits are overwritten."""
-        value = np.zeros(len(logits))
-        if len(self.answered):
-            # SciPy's log_softmax also handles infinite logits, and takes 1.5 times as long.
-            log_p = logits[:, :, self.answered]
-            log_p -= log_p.max(axis=1, keepdims=True)
-            log_p -= np.log(np.exp(log_p).sum(axis=1, keepdims=True))
-            value += self.network.log_likelihood(np.ascontiguousarray(log_p.transpose(0, 2, 1)))
-        return value + self.prior.compute_row_part(logits[:, :, self.n_hinted :])
+        """Return the log-density without the Gaussian prior, shape (S,)."""
+        logits = logits - logits.max(axis=1, keepdims=True)
+        hinted, seen = logits[:, :, : self.n_hinted].copy(), logits[:, :, self.n_hinted :].copy()
+        return self.compute_answer_part(hinted) + self.prior.compute_row_part(seen)
+
+
+@dataclass(frozen=True, eq=False)
+class Tempered:
+    """The log-density between two posteriors of the same rows and prior, or from the Gaussian to one.
+
+    (1 - degree) times that of `old`, or nothing if it is None, plus degree times that of `new`. It is a sum
+    of a part of the answers, and a part of the rows that the prior uses.
+    """
+
+    old: Target | None
+    new: Target
+    degree: float
+
+    def compute_answer_part(self, logits: np.ndarray) -> np.ndarray:
+        """Return the part of the answers, (S,), for logits of hinted rows whose maximum is 0."""
+        value = self.degree * self.new.compute_answer_part(logits)
+        if self.old is not None and self.degree < 1.0:
+            value += (1.0 - self.degree) * self.old.compute_answer_part(logits)
+        return value
+
+    def _get_share(self) -> float:
+        return self.degree if self.old is None else 1.0
+
+    def compute_row_part(self, logits: np.ndarray) -> np.ndarray:
+        """Return the part of the rows, (S,), for logits of these rows whose maximum is 0."""
+        return self._get_share() * self.new.prior.compute_row_part(logits)
+
+    def get_max_of_rows(self, n_clusters: int) -> float:
+        """Return the largest possible part of the rows: no doubt about any row, and equal clusters."""
+        return self._get_share() * self.new.prior.balance * np.log(n_clusters) * (1.0 + 1e-9)
 
 
 def compute_effective_number(log_weight: np.ndarray) -> float:
     """Return the effective number of particles: 1 / sum of squared weights."""
-    return float(np.exp(2 * logsumexp(log_weight) - logsumexp(2 * log_weight)))
+    weight = np.exp(log_weight - log_weight.max())
+    return float(weight.sum() ** 2 / (weight @ weight))
 
 
 def resample_systematically(log_weight: np.ndarray, start: float) -> np.ndarray:
@@ -133,45 +159,62 @@ def find_next_degree(gain: np.ndarray, degree: float) -> float:
     return degree + max(low, 1e-6)
 
 
+@dataclass(frozen=True, eq=False)
+class Particles:
+    """Draws of the weights, with what was computed for them."""
+
+    W: np.ndarray  # (S, k, n_columns)
+    logits: np.ndarray  # (S, k, n) of all rows of the target
+    value: np.ndarray  # (S,) their log-density
+
+
 def move_by_slices(
-    W: np.ndarray,
-    value: Callable[[np.ndarray], np.ndarray],
-    logits: Callable[[np.ndarray], np.ndarray],
-    precision: float,
-    n_moves: int,
-    rng: np.random.Generator,
-) -> np.ndarray:
+    particles: Particles, density: Tempered, n_moves: int, rng: np.random.Generator
+) -> Particles:
     """Return the particles after `n_moves` moves, which leave the density invariant.
+
+    The arrays of `particles` are overwritten.
 
     Elliptical slice sampling (Murray, Adams & MacKay 2010): a particle and a draw from the Gaussian span an
     ellipse, on which a point of the slice is searched in a shrinking interval of angles. There is nothing to
-    tune, and the logits at an angle are a linear combination of two known logits.
+    tune, and the logits at an angle are a linear combination of two known logits. The part of the answers is
+    computed first: most points are outside the slice whatever the part of the rows may be.
     """
+    compute_logits, n_hinted = density.new.compute_logits, density.new.n_hinted
+    W, at, now = particles.W, particles.logits, particles.value
+    n_clusters, n_rows = at.shape[1:]
+    most = density.get_max_of_rows(n_clusters)
+    scratch = np.empty(n_rows)
 
-    def combine(a: np.ndarray, b: np.ndarray, which: np.ndarray, angles: np.ndarray) -> np.ndarray:
-        found = a[which]
-        found *= np.cos(angles[which])[:, None, None]
-        found += b[which] * np.sin(angles[which])[:, None, None]
+    def compute_parts(which: np.ndarray, level: np.ndarray) -> np.ndarray:
+        """Return the log-density at the angles, or -inf if its first part shows it to be below the level."""
+        x, y = np.cos(angle[which]), np.sin(angle[which])
+        hinted = np.empty((len(which), n_clusters, n_hinted))
+        mix_logits(at, there, which, x, y, 0, scratch, hinted)
+        value = density.compute_answer_part(hinted)
+        hope = np.flatnonzero(value + most > level)
+        seen = np.empty((len(hope), n_clusters, n_rows - n_hinted))
+        mix_logits(at, there, which[hope], x[hope], y[hope], n_hinted, scratch, seen)
+        found = np.full(len(which), -np.inf)
+        found[hope] = value[hope] + density.compute_row_part(seen)
         return found
 
-    at = logits(W)
-    now = value(at.copy())
-    size = max(1, _NUMBERS_AT_ONCE // max(at[0].size, 1))
+    size = max(1, _NUMBERS_AT_ONCE // max(n_clusters * n_rows, 1))
     for _ in range(n_moves):
-        other = rng.standard_normal(W.shape) / np.sqrt(precision)
-        there = logits(other)
+        other = rng.standard_normal(W.shape) / np.sqrt(density.new.prior.precision)
+        there = compute_logits(other)
         level = now + np.log1p(-rng.random(len(W)))
         angle = rng.random(len(W)) * 2 * np.pi
         low, high = angle - 2 * np.pi, angle.copy()
         seek = np.arange(len(W))
-        W, at, now = W.copy(), at.copy(), now.copy()
         for _ in range(_MAX_SHRINKS):
             parts = [seek[lo : lo + size] for lo in range(0, len(seek), size)]
-            found = np.concatenate([value(combine(at, there, part, angle)) for part in parts])
+            found = np.concatenate([compute_parts(part, level[part]) for part in parts])
             fits = found > level[seek]
             done = seek[fits]
-            at[done], now[done] = combine(at, there, done, angle), found[fits]
-            W[done] = combine(W, other, done, angle)
+            now[done] = found[fits]
+            for here, far in ((at, there), (W, other)):
+                rotate(here, far, done, np.cos(angle[done]), np.sin(angle[done]))
             seek = seek[~fits]
             if not len(seek):
                 break
@@ -179,7 +222,7 @@ def move_by_slices(
             low[seek] = np.where(back, angle[seek], low[seek])
             high[seek] = np.where(back, high[seek], angle[seek])
             angle[seek] = low[seek] + rng.random(len(seek)) * (high[seek] - low[seek])
-    return W
+    return Particles(W, at, now)
 
 
 def carry(
@@ -188,25 +231,21 @@ def carry(
     """Move particles from the posterior `old` to the posterior `new`; return them and the number of steps.
 
     If `old` is None, particles are draws from the Gaussian prior. Each step keeps half of the particles
-    effective, then resamples and moves them. `old` and `new` must have the same features in the same order.
+    effective, then resamples and moves them. `old` and `new` must have the same prior, and the same features
+    in the same order.
     """
-    before = old.compute_value if old is not None else lambda logits: np.zeros(len(logits))
-    degree, n_steps = 0.0, 0
+    degree, n_steps, logits = 0.0, 0, new.compute_logits(W)
+    before, gain = np.zeros(len(W)), new.compute_value(logits)
     while degree < 1.0:
-        logits = new.compute_logits(W)
-        gain = new.compute_value(logits.copy()) - before(logits)
+        if old is not None:
+            before = old.compute_value(logits)
+            gain = new.compute_value(logits) - before
         further = find_next_degree(gain, degree)
-        log_weight = (further - degree) * gain
-        W = W[resample_systematically(log_weight, rng.random())]
+        at = resample_systematically((further - degree) * gain, rng.random())
         degree = further
-
-        def compute_value(logits: np.ndarray, degree: float = degree) -> np.ndarray:
-            if degree == 1.0:
-                return new.compute_value(logits)
-            part = (1.0 - degree) * before(logits.copy()) if old is not None else 0.0
-            return np.asarray(degree * new.compute_value(logits) + part)
-
-        W = move_by_slices(W, compute_value, new.compute_logits, new.prior.precision, n_moves, rng)
+        particles = Particles(W[at], logits[at], before[at] + degree * gain[at])
+        particles = move_by_slices(particles, Tempered(old, new, degree), n_moves, rng)
+        W, logits, gain = particles.W, particles.logits, particles.value / degree
         n_steps += 1
     return W, n_steps
 
@@ -218,16 +257,35 @@ def log_joint(
 
     `features` contains all rows in order, shape (n_samples, n_columns).
     """
-    log_p = (W @ features.T).T  # columns are contiguous, so sums over clusters are fast
-    log_p -= log_p.max(axis=1, keepdims=True)
-    log_p -= np.log(np.exp(log_p).sum(axis=1, keepdims=True))
-    value, by_logits = prior.compute_gradient(log_p)
+    k, n = len(W), len(features)
+    blocks = [features[lo : lo + _ROWS_AT_ONCE] for lo in range(0, n, _ROWS_AT_ONCE)]
+    parts = np.empty((2, len(blocks), k, min(n, _ROWS_AT_ONCE)))  # logits and their exponentials
+    masses, mean = [], np.zeros(k)
+    for block, logits, raised in zip(blocks, *parts, strict=True):
+        logits, raised = logits[:, : len(block)], raised[:, : len(block)]
+        np.matmul(W, block.T, out=logits)
+        logits -= logits.max(axis=0)
+        np.exp(logits, out=raised)
+        masses.append(raised.sum(axis=0))
+        mean += raised @ (1.0 / masses[-1]) / n
+    # The derivative of the prior by p is t = tau log p - balance log mean, up to a constant over clusters; by
+    # the logits it is p (t - <p, t>), and <p, t> is the prior of a row. The sign of the tau term is plus,
+    # unlike in the text below (4.13).
+    by_mean = -prior.balance * np.log(np.maximum(mean, _TINY))
+    value = -prior.precision / 2 * float((W**2).sum())
+    gradient = -prior.precision * W
+    by_logits = np.empty_like(parts[0, 0])
+    for block, mass, logits, raised in zip(blocks, masses, *parts, strict=True):
+        inverse, log_mass = 1.0 / mass, np.log(mass)
+        value += differentiate_softmax(logits, raised, inverse, log_mass, prior.tau, by_mean, by_logits) / n
+        gradient += by_logits[:, : len(block)] @ block / n
     if len(network.rows):
-        log_likelihood, answer_gradient = network.compute_gradient(log_p[network.rows])
+        at, place = np.divmod(network.rows, _ROWS_AT_ONCE)
+        log_mass = np.log(np.concatenate(masses)[network.rows])
+        log_likelihood, answer_gradient = network.compute_gradient(parts[0, at, :, place] - log_mass[:, None])
         value += log_likelihood
-        by_logits[network.rows] += answer_gradient
-    value -= prior.precision / 2 * float((W**2).sum())
-    return value, by_logits.T @ features - prior.precision * W
+        gradient += answer_gradient.T @ features[network.rows]
+    return value, gradient
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,6 +309,8 @@ def find_mode(
     done: Callable[[], bool] = lambda: False,
 ) -> Mode:
     """Maximise the log-posterior from W until convergence, `max_iter` steps, or until `done` returns True."""
+
+    features = np.asfortranarray(features)  # products with few columns take less time
 
     def compute_loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = log_joint(flat.reshape(W.shape), features, prior, network)

@@ -79,7 +79,7 @@ def descend(problem, start, order, components, max_rounds=20, max_sweeps=20):
         given += [p.group_ptr, p.group, p.group_is_cannot, p.group_weight, p.X, p.Y, p.Q]
         given += [np.zeros(G * k), np.zeros(cells * d), np.zeros(cells * H)]
     in_python = _compiled is None
-    flat: Any = tuple([np.ravel(each).tolist() if in_python else np.ravel(each) for each in given])
+    flat: Any = tuple([each.ravel().tolist() if in_python else each.ravel() for each in given])
     links, path, state, groups = flat[:8], flat[8:12], flat[12:16], flat[16:] or None
     search = _search if in_python else _compiled
     energy = search(links, groups, state, path, k, H, p.alpha, p.beta, max_rounds, max_sweeps)

@@ -48,15 +48,19 @@ def gather(parent, first, second, chance, belief, log_total):
         total = 0.0
         for f in range(len(parent)):
             p, a, b = parent[f], first[f], second[f]
-            shared = 0.0
+            mass = 0.0
             if b >= 0:
+                shared = 0.0
                 for h in range(k):
                     shared += belief[s, a, h] * belief[s, b, h]
-            mass = 0.0
-            for h in range(k):
-                other = belief[s, b, h] if b >= 0 else 0.0
-                belief[s, p, h] *= _message(chance[f], 0, 1, 2, belief[s, a, h], other, shared)
-                mass += belief[s, p, h]
+                for h in range(k):
+                    belief[s, p, h] *= _message(chance[f], 0, 1, 2, belief[s, a, h], belief[s, b, h], shared)
+                    mass += belief[s, p, h]
+            else:
+                together, apart = chance[f, 0], chance[f, 3]
+                for h in range(k):
+                    belief[s, p, h] *= max(apart + (together - apart) * belief[s, a, h], min(together, apart))
+                    mass += belief[s, p, h]
             if mass > 0.0:
                 for h in range(k):
                     belief[s, p, h] /= mass

@@ -169,7 +169,8 @@ class ClusterStats:
             return cls(np.zeros(k), np.zeros((k, X.shape[1])), None).add_sparse_rows(X, labels, weight)
         counts = np.bincount(labels, weights=weight, minlength=k)
         if moments is None and X.size * k <= 2**22:  # few rows: one small matrix product
-            member = (labels == np.arange(k)[:, None]) * weight
+            member = np.zeros((k, len(labels)))
+            member[labels, np.arange(len(labels))] = weight
             return cls(counts, member @ X, None)
         if moments is None:
             from likewise.kernels import assign
@@ -303,10 +304,14 @@ def find_nearest(
     metric: Metric,
     moments: str | None,
     labels: np.ndarray,
+    n_rows: int = 0,
 ) -> ClusterStats:
-    """Write the nearest cluster of each row to `labels`, and return the statistics of the clusters."""
+    """Write the nearest cluster of each row to `labels`, and return the statistics of the clusters.
+
+    `n_rows` is the number of rows of which X is a batch: if they are many, the kernel is used in any case.
+    """
     (k, d), dtype = centers.shape, X.dtype
-    is_small = X.shape[0] * d * k <= _SMALL and not issparse(X)
+    is_small = max(X.shape[0], n_rows) * d * k <= _SMALL and not issparse(X)
     if metric.moments == "full" or (metric.moments and is_small):
         labels[:] = metric.compute_costs(X, centers).argmin(axis=1)
         return ClusterStats.from_labels(X, labels, weight, k, moments=metric.moments)
@@ -337,7 +342,9 @@ def find_nearest(
         return ClusterStats(counts, sums, None)
     W = -2.0 * image
     if is_small:
-        labels[:] = (X @ W.T.astype(dtype) + b.astype(dtype)).argmin(axis=1)
+        costs = X @ W.T.astype(dtype)
+        costs += b.astype(dtype)
+        labels[:] = costs.argmin(axis=1)
         return ClusterStats.from_labels(X, labels, weight, k, moments=moments)
 
     from likewise.kernels import assign
@@ -442,8 +449,10 @@ class KMeansSteps:
         learning: MetricLearning | None = None,
         tracked: np.ndarray = NO_ROWS,
         fill: bool = True,
+        n_rows: int = 0,
     ) -> None:
         self.rows, self.k = as_rows(X), n_clusters
+        self._n_rows = n_rows  # the number of rows of which X is a batch
         self._fill = fill  # whether to move rows to empty clusters
         self.hinted, self.learning = hinted, learning
         self._labels: Column | None = None
@@ -468,7 +477,7 @@ class KMeansSteps:
 
     def assign(self, centers: np.ndarray, metric: Metric, hinted_labels: np.ndarray | None) -> KMeansFit:
         """Assign every row, given the previous labels of the hinted rows (None in the first pass)."""
-        moments = metric.moments or self._moments
+        moments, n_rows = metric.moments or self._moments, self._n_rows
         fixed, placed = NOTHING_FIXED, None
         if self.hinted is not None:
             placed = self.hinted.place(
@@ -487,7 +496,7 @@ class KMeansSteps:
                 mine[...] = 0 if is_first else block.kept
                 stats = bounds.assign(block, weight, fixed, mine)
             else:
-                stats = find_nearest(block.X, weight, centers, metric, moments, mine)
+                stats = find_nearest(block.X, weight, centers, metric, moments, mine, n_rows)
                 at, given = fixed.restrict_to_block(block.rows)
                 mine[at] = given
             stats.changed = 0 if is_first else int(np.count_nonzero(mine != block.kept))

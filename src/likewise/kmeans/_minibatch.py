@@ -333,7 +333,7 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
             batch = self._center_batch(drawn, weight, mean)
             if every is not None:
                 linked = every.with_share(size / n, self._make_batch_penalty(batch, state))
-            state, where = self._update_on_batch(state, batch, size, here.rows, linked, where, rng)
+            state, where = self._update_on_batch(state, batch, size, here.rows, linked, where, rng, n)
             if progress.step() or patience.is_exhausted(-state.objective):
                 settled = True
                 break
@@ -444,13 +444,16 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         linked: LinkedRows | None,
         where: np.ndarray | None,
         rng: Any,
+        n_rows: int = 0,
     ) -> tuple[RunningClusters, np.ndarray]:
         """Process a batch that represents `size` rows; return the state and the labels of its hinted rows.
 
-        `where` are their previous labels.
+        `where` are their previous labels, `n_rows` the number of rows from which it is drawn, if known.
         """
         k, learning = self.n_clusters, self._make_learning(linked)
-        steps = KMeansSteps(rows, k, hinted=linked, learning=learning, tracked=hinted_rows, fill=False)
+        steps = KMeansSteps(
+            rows, k, hinted=linked, learning=learning, tracked=hinted_rows, fill=False, n_rows=n_rows
+        )
         state, where = state.take_batch(steps, where, size, self.half_life)
         state = state.refill_clusters(rows, hinted_rows, self.reassignment_ratio, rng)
         return state if learning is None else state.learn_metric(learning), where
