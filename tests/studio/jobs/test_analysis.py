@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from likewise._reasons import Reason
 from likewise.active import Interview, Pool
 from likewise.studio.jobs import analysis as analysis_module
 from likewise.studio.jobs._ledger import Ledger
@@ -168,16 +169,18 @@ def test_reasons_refer_to_items():
     assert any(item in text for item in question.items)
 
 
-def test_an_event_with_the_reason_as_a_sentence_is_read():
+def test_answers_to_a_question_share_it_without_what_its_page_showed():
     ledger = Ledger({"a": 0, "b": 1, "c": 2})
     body = {"kind": "pair", "items": ["a", "b"], "answer": "SAME"}
-    older = StoredEvent(1, "k1", "answer", 1, "", body | {"why": "Item c has {no} cluster."})
-    newer = StoredEvent(
-        2, "k2", "answer", 1, "", body | {"reason": {"template": "{Row} has no cluster.", "rows": ["c"]}}
-    )
-    ledger.tell([older, newer])
-    reasons = [ledger._voices[seq].reply.question.reason for seq in (1, 2)]
-    assert [str(reason) for reason in reasons] == ["Item c has {no} cluster.", "Row 2 has no cluster."]
+    bodies = [
+        body | {"why": "Item c has {no} cluster."},
+        body | {"reason": {"template": "{Row} has no cluster.", "rows": ["gone"]}, "score": 0.5},
+    ]
+    ledger.tell(StoredEvent(n, f"k{n}", "answer", n, "", one) for n, one in enumerate(bodies, 1))
+    first, second = (voice.reply.question for voice in ledger.get_counted_replies().voices)
+    assert first is second
+    assert (first.reason, first.score) == (Reason(""), None)
+    assert not ledger.ignored
 
 
 def test_the_budget_ends_it():
