@@ -183,6 +183,26 @@ def test_answers_to_a_question_share_it_without_what_its_page_showed():
     assert not ledger.ignored
 
 
+def test_an_item_on_the_shelf_joins_no_groups():
+    log, made = Log(), analysis()
+    a, b = (group.typical[0] for group in made.make_picture().groups[:2])
+    middle = next(row for row in range(len(made.X)) if row not in (a, b))
+    for row in (a, b):
+        log.answer((row, middle), "SAME", source="groups")
+    made.tell(log.events)
+    assert made.make_picture().labels[a] == made.make_picture().labels[b]
+    shelved = log.add("repair", {"act": "shelve", "items": [f"i{middle}"]})
+    made.tell(log.events)
+    picture = made.make_picture()
+    assert picture.labels[a] != picture.labels[b]
+    assert not any(middle in (*group.typical, *group.doubtful) for group in picture.groups)
+    assert not len(picture.links)
+    log.undo(shelved.seq)
+    made.tell(log.events)
+    picture = made.make_picture()
+    assert picture.labels[a] == picture.labels[b]
+
+
 def test_the_budget_ends_it():
     log = Log()
     made = analysis(log, budget=2)

@@ -68,6 +68,23 @@ class CountedReplies:
         """The people who answered, in the order of their first answers."""
         return tuple(dict.fromkeys(voice.person for voice in self.voices))
 
+    def get_grouped_voices(self) -> tuple[Voice, ...]:
+        """Return the answers from which the groups follow: those that relate no row on the shelf."""
+        if not self.shelf:
+            return self.voices
+        shelf = frozenset(self.shelf)
+        return tuple(voice for voice in self.voices if not _relates(voice.reply.question, shelf))
+
+
+def _relates(question: Question, shelf: frozenset[int]) -> bool:
+    """Return True if an answer would relate a row on the shelf to all the others of its question.
+
+    A placement and members relate the first row to each of the others.
+    """
+    if question.kind in ("placement", "members"):
+        return question.rows[0] in shelf
+    return not shelf.isdisjoint(question.rows)
+
 
 class Ledger:
     """Collects events and determines which of them count.
@@ -217,11 +234,11 @@ class Ledger:
         return tuple(last.values())
 
     def get_earlier_replies(self, seq: int) -> tuple[tuple[Voice, ...], frozenset[int]]:
-        """Return the answers that counted after the event `seq`, and which of them were confirmed."""
+        """Return the answers from which the groups followed after the event `seq`, and the confirmed ones."""
         earlier = Ledger(self.row_of)
         earlier.tell(event for event in self._log.get_events() if event.seq <= seq)
         counted = earlier.get_counted_replies()
-        return counted.voices, counted.confirmed
+        return counted.get_grouped_voices(), counted.confirmed
 
     def _find_confirmed(self, voices: tuple[Voice, ...]) -> frozenset[int]:
         """Return the seqs of the answers that count and were confirmed."""
