@@ -128,10 +128,10 @@ class EventLog(Generic[E]):
         if undos:
             self._undos.update(undos)
             self._undone = find_undone(self._undos)
-        return self._update(new.keys(), before)
+        return self._update(new.keys(), before, slots)
 
-    def _update(self, new: Set[int], before: frozenset[int]) -> CountChange[E]:
-        """Determine what counts after some events were added and others undone."""
+    def _update(self, new: Set[int], before: frozenset[int], slots: Mapping[int, Hashable]) -> CountChange[E]:
+        """Determine what counts after some events were added, which have `slots`, and others undone."""
         started: list[int] = []
         stopped: list[int] = []
         touched = set()
@@ -139,7 +139,8 @@ class EventLog(Generic[E]):
             event = self._events[number]
             if self.is_practice(event):
                 continue
-            if (slot := self.get_slot(event)) is not None:
+            slot = slots[number] if number in slots else self.get_slot(event)
+            if slot is not None:
                 touched.add(slot)
             elif number not in self._undone:
                 started.append(number)

@@ -54,6 +54,25 @@ def test_each_group_shows_typical_and_doubtful_members(studio, visit):
     expect(card.locator("img").first).to_be_visible()
 
 
+def test_fewer_groups_than_were_set_are_explained(studio, visit):
+    owner = visit(studio, role="owner", shared=False)
+    wanted = {}
+
+    def set_wanted(route):
+        content = route.fetch().json()
+        content["wanted"] = wanted["n"] = len(content["groups"]) + 1
+        route.fulfill(json=content)
+
+    owner.go("groups")
+    expect(owner.page.locator(".group-card").first).to_be_visible()
+    note = owner.page.locator("p.note", has_text="The number of groups is set to")
+    expect(note).to_be_hidden()
+    owner.page.route("**/api/groups", set_wanted)
+    owner.page.reload()
+    expect(note).to_be_visible()
+    assert f"set to {wanted['n']}" in note.inner_text()
+
+
 def test_enter_saves_a_name_and_escape_cancels(studio, visit):
     visitor = visit(studio)
     page = open_groups(visitor)

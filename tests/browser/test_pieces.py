@@ -165,3 +165,32 @@ def test_of_many_words_the_rarest_are_marked(run):
     }"""
     (found,) = run("diff.js", code)
     assert found["text"] == " ".join(f"w{i}" for i in range(12))
+
+
+def test_labels_of_the_map_avoid_items_buttons_and_each_other(run):
+    code = """m => {
+      const stage = document.createElement("div"), tools = document.createElement("div");
+      stage.style.cssText = "position: absolute; left: 0; top: 0; width: 400px; height: 300px";
+      tools.className = "map-tools";
+      tools.style.cssText = "position: absolute; right: 0; top: 0; width: 40px; height: 120px";
+      const names = new m.MapNames();
+      names.element.style.cssText = "position: absolute; inset: 0";
+      stage.append(names.element, tools);
+      document.body.append(stage);
+      const groups = [0, 1].map(number =>
+        ({number, name: "name", size: 9 - number, description: [], typical: [{row: number}]}));
+      names.set(groups);
+      for (const one of names.labels) {
+        [one.width, one.height] = [60, 20];
+      }
+      // Row 0 has others above it; row 1 is beside the buttons.
+      const above = Array.from({length: 20}, (_, i) => [170 + 3 * i, 131]);
+      const xy = new Float32Array([200, 150, 350, 60, ...above.flat()]);
+      names.place({ax: 1, bx: 0, ay: 1, by: 0}, xy, () => true);
+      const found = names.labels.map(({label}) => label.style.transform.match(/-?[0-9.]+/g).map(Number));
+      stage.remove();
+      return found;
+    }"""
+    first, second = run("map_names.js", code)
+    assert first == [170, 159]  # below its item
+    assert second[0] + 60 < 360  # left of the buttons

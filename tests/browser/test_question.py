@@ -357,6 +357,16 @@ def test_dark_and_changed_keys_are_remembered_and_keys_can_be_switched_off(visit
     assert ann.words() == ["SAME"]
 
 
+def test_escape_closes_the_reason(visit, studio):
+    ann = visit(studio)
+    before = ann.ready()
+    ann.page.get_by_text("Why this question?").click()
+    ann.page.wait_for_selector("details.why[open]")
+    ann.page.keyboard.press("Escape")
+    ann.page.wait_for_selector("details.why:not([open])")
+    assert ann.ready() == before
+
+
 def test_the_reference_book_and_help_open_by_key(visit, studio):
     ann = visit(studio)
     ann.ready()

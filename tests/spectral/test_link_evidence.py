@@ -302,3 +302,15 @@ def test_many_columns_are_reduced_before_mixtures_are_fitted():
     model = PropagationClustering(2, learn_metric=True, random_state=0).fit(X, supervision=hints)
     assert model.metric_.space.n_columns == 30
     assert adjusted_rand_score(y, model.labels_) > 0.9
+
+
+def test_many_links_of_large_weight_do_not_round_to_impossible():
+    # Row 0 is in the class of 50 others beyond doubt, and apart from row 51.
+    pairs = [(0, row) for row in range(1, 51)]
+    votes = votes_of(52, must=pairs, cannot=[(0, 51)], must_weights=[10.0] * 50, cannot_weights=[10.0])
+    prior = np.tile([0.98, 0.02], (52, 1))
+    with np.errstate(divide="raise", invalid="raise"):
+        classes, together = _propagate(votes, prior, 0.02, 0.02)
+    assert np.isfinite(classes).all()
+    assert (classes.argmax(axis=1) == [0] * 51 + [1]).all()
+    assert together[:50].min() > 0.9

@@ -6,7 +6,7 @@ import datetime
 import math
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, combinations, product, zip_longest
 from typing import Any, Literal, get_args
 
@@ -628,6 +628,39 @@ class Question:
                 raise SupervisionError(f"row {row} is not in the question, which is about rows {listed}.")
 
 
+# Many replies, as those of several people to a question, share these; each would need a kilobyte of its own.
+@lru_cache(maxsize=8192)
+def _list_piles(kind: str, rows: tuple[int, ...], answer: AnswerValue) -> tuple[tuple[int, ...], ...]:
+    """Return an answer as piles; see :attr:`Reply.piles`."""
+    if kind in ("placement", "members", "label"):
+        return ()
+    if isinstance(answer, Piles):
+        return answer.groups
+    if answer is Answer.SAME:
+        return (tuple(sorted(rows)),)
+    if answer is Answer.DIFFERENT:
+        return tuple((row,) for row in sorted(rows))
+    if isinstance(answer, OddOne) or answer in _ODD_ONE:
+        odd = answer.row if isinstance(answer, OddOne) else rows[_ODD_ONE[answer]]
+        return Piles((tuple(row for row in rows if row != odd), (odd,))).groups
+    return ()
+
+
+@lru_cache(maxsize=8192)
+def _list_answer_relations(kind: str, rows: tuple[int, ...], answer: AnswerValue) -> tuple[Relation, ...]:
+    """Return what an answer states about pairs of rows; see :attr:`Reply.relations`."""
+    if isinstance(answer, InGroup):
+        return tuple(list_relations(kind, rows, {"groups": answer.references}))
+    if isinstance(answer, Unlike):
+        return tuple(list_relations(kind, rows, {"unlike": answer.rows}))
+    if kind in ("placement", "members"):
+        return tuple(list_relations(kind, rows, answer))
+    piles = _list_piles(kind, rows, answer)
+    together = ((i, j, True) for pile in piles for i, j in combinations(pile, 2))
+    across = (product(one, other) for one, other in combinations(piles, 2))
+    return (*together, *((i, j, False) for i, j in chain.from_iterable(across)))
+
+
 @dataclass(frozen=True)
 class Reply:
     """An answer to a question, with the annotator, the time and the duration.
@@ -679,7 +712,7 @@ class Reply:
                 raise SupervisionError(f"seconds must be a number of at least 0, got {self.seconds!r}.")
             object.__setattr__(self, "seconds", float(self.seconds))
 
-    @cached_property
+    @property
     def piles(self) -> tuple[tuple[int, ...], ...]:
         """The answer as piles: rows of one pile belong together, rows of two piles do not.
 
@@ -694,21 +727,9 @@ class Reply:
         >>> Reply(Question.odd([0, 1, 4]), OddOne(1)).piles
         ((0, 4), (1,))
         """
-        rows, answer = self.question.rows, self.answer
-        if self.question.kind in ("placement", "members", "label"):
-            return ()
-        if isinstance(answer, Piles):
-            return answer.groups
-        if answer is Answer.SAME:
-            return (tuple(sorted(rows)),)
-        if answer is Answer.DIFFERENT:
-            return tuple((row,) for row in sorted(rows))
-        if isinstance(answer, OddOne) or answer in _ODD_ONE:
-            odd = answer.row if isinstance(answer, OddOne) else rows[_ODD_ONE[answer]]
-            return Piles((tuple(row for row in rows if row != odd), (odd,))).groups
-        return ()
+        return _list_piles(self.question.kind, self.question.rows, self.answer)
 
-    @cached_property
+    @property
     def relations(self) -> tuple[Relation, ...]:
         """What the answer states about pairs of rows: each pair, and whether the two rows belong together.
 
@@ -723,16 +744,7 @@ class Reply:
         >>> Reply(Question.members(0, [1, 4]), "SAME").relations
         ((0, 1, True), (0, 4, True))
         """
-        rows, answer = self.question.rows, self.answer
-        if isinstance(answer, InGroup):
-            return tuple(list_relations(self.question.kind, rows, {"groups": answer.references}))
-        if isinstance(answer, Unlike):
-            return tuple(list_relations(self.question.kind, rows, {"unlike": answer.rows}))
-        if self.question.kind in ("placement", "members"):
-            return tuple(list_relations(self.question.kind, rows, answer))
-        together = ((i, j, True) for pile in self.piles for i, j in combinations(pile, 2))
-        across = (product(one, other) for one, other in combinations(self.piles, 2))
-        return (*together, *((i, j, False) for i, j in chain.from_iterable(across)))
+        return _list_answer_relations(self.question.kind, self.question.rows, self.answer)
 
     def renumber(self, number: Callable[[int], int]) -> Reply:
         """Replace the row numbers of the question and the answer.

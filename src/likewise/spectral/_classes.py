@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
 from scipy.sparse import csr_array, diags_array, issparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import LinearOperator, cg
@@ -34,6 +35,7 @@ _TOL_LARGE = 1e-4  # for large graphs, which are solved in single precision
 # Up to this many rows, and this many numbers, columns of the inverse are stored; above, each is solved anew.
 _MOST_ROWS = 1_500
 _MOST_KEPT = 20_000_000
+_BLOCK = 512  # samples
 # Added to a unit diagonal: two rows that are only similar to each other would make the matrix singular.
 _RIDGE = 1e-9
 _RIDGE_LARGE = 10 * _TOL_LARGE  # above the error of the solutions
@@ -430,11 +432,16 @@ class Smoother:
         missing = values - base[rows]
         if not self.has_influence(len(rows)) or (self._blocks is not None and noise is None):
             return base + self._extend_smoothly(rows, missing)
-        influence, unit, root = self._compute_influence(rows)
+        unit, root = self._compute_correlation(rows)
         unit[np.diag_indices(len(rows))] += self._ridge if noise is None else self._ridge + noise
-        factor = cho_factor(unit, overwrite_a=True, check_finite=False)
+        factor = cho_factor(unit.T, overwrite_a=True, check_finite=False)
         weights = cho_solve(factor, missing / root[:, None], check_finite=False) / root[:, None]
-        return np.asarray(base + influence @ weights)
+        del factor, unit
+        columns, found = [self._influence[row] for row in rows.tolist()], np.array(base, dtype=np.float64)
+        for start in range(0, self.n_samples, _BLOCK):  # a matrix of all columns would need much memory
+            part = slice(start, start + _BLOCK)
+            found[part] += np.stack([column[part] for column in columns]).T @ weights
+        return found
 
     def hold_out(self, base: np.ndarray, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return the values that `interpolate` would give each of `rows` if that row were held out.
@@ -442,28 +449,33 @@ class Smoother:
         With K the covariance of the rows, these are ``values - (K^-1 missing) / diag(K^-1)`` for all rows at
         once (Dubrule 1983).
         """
-        _, unit, root = self._compute_influence(rows)
+        unit, root = self._compute_correlation(rows)
         unit[np.diag_indices(len(rows))] += self._ridge
-        inverse = np.linalg.inv(unit)
         missing = (values - base[rows]) / root[:, None]
-        away = (inverse @ missing) / np.diag(inverse)[:, None]
+        factor = cho_factor(unit.T, overwrite_a=True, check_finite=False)
+        away = cho_solve(factor, missing, check_finite=False)
+        inverse, _ = dpotri(factor[0], lower=factor[1], overwrite_c=True)
+        away /= np.diag(inverse)[:, None]
         return np.asarray(values - away * root[:, None])
 
-    def _compute_influence(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the columns of the inverse for `rows`, the correlation matrix of `rows`, and their scales.
+    def _compute_correlation(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the correlation matrix of `rows` and their scales, from the columns of the inverse for them.
 
-        The correlation is made symmetric, which it is up to rounding. Columns are stacked as rows in memory,
-        which is faster.
+        The correlation is made symmetric, which it is up to rounding.
         """
         new = [row for row in dict.fromkeys(rows.tolist()) if row not in self._influence]
         if new:
             ones = np.zeros((len(new), self.n_samples))
             ones[np.arange(len(new)), new] = 1.0
             self._influence.update(zip(new, self._solve(ones), strict=True))
-        influence = np.stack([self._influence[row] for row in rows.tolist()]).T
-        own = influence[rows]
+        own = np.empty((len(rows), len(rows)))
+        for at, row in enumerate(rows.tolist()):
+            own[at] = self._influence[row][rows]
         root = np.sqrt(np.diag(own))
-        return influence, (own + own.T) / (2 * np.outer(root, root)), root
+        own += own.T
+        own /= 2 * root[:, None]
+        own /= root
+        return own, root
 
     def _extend_smoothly(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return the smoothest change of each column that has `values` at `rows`."""

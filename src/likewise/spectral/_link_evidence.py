@@ -413,7 +413,8 @@ def _propagate(
 
     for step in range(_ROUNDS):
         chances = send()[1]
-        news = np.log(no + (yes - no) * chances)
+        # Not no + (yes - no) * chances, which is 0 for chances that round to 1 and links of large weight.
+        news = np.log(np.maximum(no * (1 - chances) + yes * chances, 1e-300))
         news -= news.mean(axis=1, keepdims=True)
         change = float(np.abs(news - messages).max(initial=0.0))
         messages = news if step <= 4 else 0.5 * (messages + news)  # damping makes cycles converge

@@ -50,14 +50,15 @@ def routes(site):
     return sorted(found)
 
 
-def call(client, method, path, person=1):
+def call(client, method, path, person=1, headers=None):
     """Call a route with placeholder parameters."""
+    headers = headers or {}
     path = re.sub(r"\{person[^}]*\}", str(person), path)
     path = re.sub(r"\{[^}]*\}", "0", path)
     if path in ("/api/uploads", "/api/setup/pictures"):
-        headers = {"Content-Type": "application/octet-stream"}
+        headers = {"Content-Type": "application/octet-stream", **headers}
         return client.request(method, path, params={"name": "a.png"}, content=b"x", headers=headers)
-    return client.request(method, path, json={} if method != "GET" else None)
+    return client.request(method, path, json={} if method != "GET" else None, headers=headers)
 
 
 # ---------------------------------------------------------------------- sessions and roles
@@ -276,6 +277,19 @@ def test_a_foreign_origin_is_refused(visitor, origin):
     response = visitor.post("/api/questions", json={"n": 1}, headers={"Origin": origin})
     assert response.status_code == 403, response.text
     assert code(response) == "wrong_origin"
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}], ids=["origin", "site"]
+)
+def test_no_route_takes_a_change_from_another_site(shared, headers):
+    """The owner's browser sends cookies along, so the owner is the one to be deceived."""
+    changing = [(method, path) for method, path in routes(shared) if method not in ("GET", "OPTIONS")]
+    assert len(changing) > 15
+    owner = shared.owner()
+    for method, path in changing:
+        response = call(owner, method, path, headers=headers)
+        assert (response.status_code, code(response)) == (403, "wrong_origin"), (method, path, response.text)
 
 
 def test_the_own_origin_is_accepted(visitor):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from likewise._reasons import Reason
 from likewise.active import Interview, Pool
 from likewise.studio.jobs import analysis as analysis_module
 from likewise.studio.jobs._ledger import Ledger
@@ -168,16 +169,38 @@ def test_reasons_refer_to_items():
     assert any(item in text for item in question.items)
 
 
-def test_an_event_with_the_reason_as_a_sentence_is_read():
+def test_answers_to_a_question_share_it_without_what_its_page_showed():
     ledger = Ledger({"a": 0, "b": 1, "c": 2})
     body = {"kind": "pair", "items": ["a", "b"], "answer": "SAME"}
-    older = StoredEvent(1, "k1", "answer", 1, "", body | {"why": "Item c has {no} cluster."})
-    newer = StoredEvent(
-        2, "k2", "answer", 1, "", body | {"reason": {"template": "{Row} has no cluster.", "rows": ["c"]}}
-    )
-    ledger.tell([older, newer])
-    reasons = [ledger._voices[seq].reply.question.reason for seq in (1, 2)]
-    assert [str(reason) for reason in reasons] == ["Item c has {no} cluster.", "Row 2 has no cluster."]
+    bodies = [
+        body | {"why": "Item c has {no} cluster."},
+        body | {"reason": {"template": "{Row} has no cluster.", "rows": ["gone"]}, "score": 0.5},
+    ]
+    ledger.tell(StoredEvent(n, f"k{n}", "answer", n, "", one) for n, one in enumerate(bodies, 1))
+    first, second = (voice.reply.question for voice in ledger.get_counted_replies().voices)
+    assert first is second
+    assert (first.reason, first.score) == (Reason(""), None)
+    assert not ledger.ignored
+
+
+def test_an_item_on_the_shelf_joins_no_groups():
+    log, made = Log(), analysis()
+    a, b = (group.typical[0] for group in made.make_picture().groups[:2])
+    middle = next(row for row in range(len(made.X)) if row not in (a, b))
+    for row in (a, b):
+        log.answer((row, middle), "SAME", source="groups")
+    made.tell(log.events)
+    assert made.make_picture().labels[a] == made.make_picture().labels[b]
+    shelved = log.add("repair", {"act": "shelve", "items": [f"i{middle}"]})
+    made.tell(log.events)
+    picture = made.make_picture()
+    assert picture.labels[a] != picture.labels[b]
+    assert not any(middle in (*group.typical, *group.doubtful) for group in picture.groups)
+    assert not len(picture.links)
+    log.undo(shelved.seq)
+    made.tell(log.events)
+    picture = made.make_picture()
+    assert picture.labels[a] == picture.labels[b]
 
 
 def test_the_budget_ends_it():

@@ -12,8 +12,9 @@ import numpy as np
 import psutil
 import pytest
 
+from likewise.studio.jobs import worker as worker_module
 from likewise.studio.jobs.analysis import ProjectAnalysis
-from likewise.studio.jobs.worker import Loop, Worker
+from likewise.studio.jobs.worker import Loop, Worker, release_memory
 from likewise.studio.project import Project
 from likewise.studio.records import (
     Described,
@@ -203,6 +204,15 @@ def test_a_failing_handler_does_not_stop_it(project, caplog):
     finally:
         made.stop()
     assert "could not be handled" in caplog.text
+
+
+def test_memory_is_released_if_the_c_library_can(monkeypatch):
+    calls = []
+    monkeypatch.setattr(worker_module, "_find_malloc_trim", lambda: calls.append)
+    release_memory()
+    monkeypatch.setattr(worker_module, "_find_malloc_trim", lambda: None)
+    release_memory()
+    assert calls == [0]
 
 
 def test_it_stops(project, heard):

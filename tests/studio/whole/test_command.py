@@ -71,7 +71,7 @@ def test_a_second_command_prints_another_link_and_the_first_keeps_running(start,
     printed = json.loads(again.stdout)
     assert printed["url"] == command.url
     assert printed["login"] != command.printed["login"]
-    assert "runs already" in again.stderr
+    assert "is running already" in again.stderr
     assert command.log_in(printed["login"]).get("me")["person"]["role"] == "owner"
     with pytest.raises(AssertionError, match="login"):  # each link works once
         command.log_in(printed["login"])

@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
-from likewise._reasons import Reason
 from likewise.active import Answer, AnswerValue, InGroup, Key, Named, Question, Reply, Unlike
 from likewise.exceptions import LikewiseError
 from likewise.oracles import Annotators
@@ -26,10 +25,11 @@ _TRUSTED = 0.25
 # Weight of a confirmed answer or a correction of the groups, as a number of answers. Items well inside
 # another group start to move at about eight.
 _FIRM_WEIGHT = 10.0
-_NO_REASON = Reason("")
+# What the page of a question showed. Kept for each of many answers, it would need most of the memory.
+_ONLY_SHOWN = ("why", "reason", "score", "examples", "names")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Voice:
     """An answer that counts.
 
@@ -43,6 +43,13 @@ class Voice:
     steers: bool = True
     corrects: bool = False
     repairs: bool = False
+
+
+class _Asked(NamedTuple):
+    """A question, and the different bodies of its answers, which those of several people share."""
+
+    question: Question
+    given: list[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,23 @@ class CountedReplies:
     def people(self) -> tuple[int, ...]:
         """The people who answered, in the order of their first answers."""
         return tuple(dict.fromkeys(voice.person for voice in self.voices))
+
+    def get_grouped_voices(self) -> tuple[Voice, ...]:
+        """Return the answers from which the groups follow: those that relate no row on the shelf."""
+        if not self.shelf:
+            return self.voices
+        shelf = frozenset(self.shelf)
+        return tuple(voice for voice in self.voices if not _relates(voice.reply.question, shelf))
+
+
+def _relates(question: Question, shelf: frozenset[int]) -> bool:
+    """Return True if an answer would relate a row on the shelf to all the others of its question.
+
+    A placement and members relate the first row to each of the others.
+    """
+    if question.kind in ("placement", "members"):
+        return question.rows[0] in shelf
+    return not shelf.isdisjoint(question.rows)
 
 
 class Ledger:
@@ -86,7 +110,7 @@ class Ledger:
         self._log = StoredEventLog()  # of the events that can be read
         self._voices: dict[int, Voice] = {}
         self._skips: dict[int, Question] = {}
-        self._questions: dict[Any, Question] = {}  # those without a reason, which several people may get
+        self._asked: dict[Any, _Asked] = {}
         self._counted: CountedReplies | None = None
         self.seq: int = 0
         self.ignored: dict[int, str] = {}
@@ -100,7 +124,7 @@ class Ledger:
             self.seq = max(self.seq, event.seq)
             self._counted = None
             try:
-                event = share_strings(event)  # those of different messages are different objects
+                event = self._make_small(event)
                 self._read(event)
                 new.append((event.seq, event))
             except (LikewiseError, KeyError, TypeError, ValueError) as error:
@@ -125,7 +149,7 @@ class Ledger:
                 self.row_of[item]
         if event.kind not in ("answer", "skip") or self._log.is_practice(event):
             return
-        question = self._make_question(event.body)
+        question = self._get_asked(event.body).question
         if event.kind == "skip":
             self._skips[event.seq] = question
             return
@@ -146,14 +170,23 @@ class Ledger:
             voices.append(Voice(event.seq, event.person, reply, corrects=True, repairs=True))
         return voices
 
-    def _make_question(self, body: Mapping[str, Any]) -> Question:
-        rows = tuple(self.row_of[item] for item in body["items"])
-        if "score" not in body and "reason" not in body and "why" not in body:
-            at = (body["kind"], rows)
-            if at not in self._questions:
-                self._questions[at] = Question(*at, None, _NO_REASON)
-            return self._questions[at]
-        return Question(body["kind"], rows, body.get("score"), self._read_reason(body))
+    def _make_small(self, event: StoredEvent) -> StoredEvent:
+        """Return an event with only what is needed here, as far as possible shared with other events."""
+        if event.kind == "repair":
+            return share_strings(event)
+        event = replace(share_strings(event, _ONLY_SHOWN), key="", question=None)
+        if event.kind != "answer":
+            return event
+        given = self._get_asked(event.body).given
+        if event.body not in given:
+            given.append(event.body)
+        return replace(event, body=given[given.index(event.body)])
+
+    def _get_asked(self, body: Mapping[str, Any]) -> _Asked:
+        at = (body["kind"], tuple(self.row_of[item] for item in body["items"]))
+        if at not in self._asked:
+            self._asked[at] = _Asked(Question(*at), [])
+        return self._asked[at]
 
     def _read_answer(self, answer: Any) -> Any:
         """Return a stored answer in terms of rows; :class:`~likewise.active.Reply` checks it."""
@@ -164,14 +197,6 @@ class Ledger:
         if "groups" in answer:
             return InGroup(self.row_of[item] for item in answer["groups"])
         return Unlike(self.row_of[item] for item in answer["unlike"])
-
-    def _read_reason(self, body: Mapping[str, Any]) -> Reason:
-        """Return why a question was asked; events of older projects have only a sentence."""
-        if "reason" in body:
-            reason = Reason.from_dict(body["reason"])
-            if all(item in self.row_of for item in reason.rows):
-                return reason.renumber(self.row_of.__getitem__)
-        return Reason.from_text(str(body.get("why") or ""))
 
     def get_counted_replies(self) -> CountedReplies:
         """Return what counts among all events added so far."""
@@ -209,11 +234,11 @@ class Ledger:
         return tuple(last.values())
 
     def get_earlier_replies(self, seq: int) -> tuple[tuple[Voice, ...], frozenset[int]]:
-        """Return the answers that counted after the event `seq`, and which of them were confirmed."""
+        """Return the answers from which the groups followed after the event `seq`, and the confirmed ones."""
         earlier = Ledger(self.row_of)
         earlier.tell(event for event in self._log.get_events() if event.seq <= seq)
         counted = earlier.get_counted_replies()
-        return counted.voices, counted.confirmed
+        return counted.get_grouped_voices(), counted.confirmed
 
     def _find_confirmed(self, voices: tuple[Voice, ...]) -> frozenset[int]:
         """Return the seqs of the answers that count and were confirmed."""

@@ -218,7 +218,7 @@ class ProjectAnalysis:
         counted = self._ledger.get_counted_replies()
         before = self._agreed.get(steering)
         if before is None or before[0] is not counted:
-            voices = [voice for voice in counted.voices if voice.steers or not steering]
+            voices = [voice for voice in counted.get_grouped_voices() if voice.steers or not steering]
             before = self._agreed[steering] = (counted, settle(voices, counted.confirmed))
         return before[1]
 

@@ -109,7 +109,7 @@ class GroupPages:
         """Return all groups with a few members each."""
         picture = self._hub.picture
         if picture is None:
-            return {"seq": 0, "groups": [], "n_shelf": 0}
+            return {"seq": 0, "groups": [], "n_shelf": 0, "wanted": None}
         names, described = self._asking.get_group_names(), self._hub.descriptions
         suggested = suggest_unused_names(described.names, names)
         return {
@@ -128,6 +128,7 @@ class GroupPages:
                 for group in picture.groups
             ],
             "n_shelf": len(picture.shelf),
+            "wanted": self._asking.count_wanted_groups(),
         }
 
     def show_members(self, number: int, offset: int, limit: int, order: str) -> views.MembersView:

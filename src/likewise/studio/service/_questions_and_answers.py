@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
 from likewise.exceptions import BadRequestError, ConflictError, NotFoundError
+from likewise.studio._repairs import count_new_groups
 from likewise.studio.project import Project
 from likewise.studio.records import (
     Item,
@@ -78,6 +79,13 @@ class QuestionsAndAnswers:
     @property
     def _settings(self) -> Settings:
         return self._project.settings  # the owner may change them at any time
+
+    def count_wanted_groups(self) -> int | None:
+        """Return the number of groups set, after splits and merges; None if it is open or a range."""
+        wanted = self._settings.n_clusters
+        if not isinstance(wanted, int):
+            return None
+        return wanted + count_new_groups(event.body for event in self._hub.log.get_counted("repair"))
 
     def hides_groups(self, person: Person) -> bool:
         """Return True if a person must see neither the groups nor why a question is asked."""

@@ -182,11 +182,15 @@ class GroupView(TypedDict):
 
 
 class GroupsView(TypedDict):
-    """All groups, based on events up to `seq`; `n_shelf` items belong to none."""
+    """All groups, based on events up to `seq`; `n_shelf` items belong to none.
+
+    `wanted` is the number of groups that was set, after splits and merges; None if it is open or a range.
+    """
 
     seq: int
     groups: list[GroupView]
     n_shelf: int
+    wanted: int | None
 
 
 class FoundItemView(TypedDict):

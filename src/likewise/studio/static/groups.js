@@ -73,20 +73,32 @@ class Gallery {
     this.note = h("p", { class: "muted" }, "Loading…");
     this.cards = h("div", { class: "group-cards" });
     this.bar = h("div", { class: "merge-bar card", hidden: true, role: "region", "aria-label": "Merge groups" });
+    this.fewer = h("p", { class: "note", hidden: true });
     this.moves = new MovesLine(ctx);
     this.shelf = new Shelf(ctx);
     this.search = new GroupSearch(ctx, () => this.groups, () => this.#filter());
     this.fresh = h("div", { class: "card new-group" }, h("p", null, "Drop items here to split them off as a new group."));
     dropTarget(this.fresh, () => void repair(ctx, "split"));
-    fill(root, h("section", { class: "view wide" }, h("h1", null, "Groups"), this.note, this.moves.element, this.search.bar, this.search.tiles,
+    fill(root, h("section", { class: "view wide" }, h("h1", null, "Groups"), this.note, this.fewer, this.moves.element, this.search.bar, this.search.tiles,
       this.cards, this.fresh, this.shelf.element, h("div", { class: "bars" }, this.bar, repairs)));
     this.update = latest(() => this.#fetch());
+  }
+
+  /**
+   * Say why there are fewer groups than were set.
+   * @param {number | null} wanted
+   */
+  #compare(wanted) {
+    const n = this.groups.length;
+    this.fewer.hidden = wanted === null || n === 0 || n >= wanted;
+    this.fewer.textContent = `The number of groups is set to ${wanted}, but so far the items and answers form only ${n}. More answers may find another; you can also split one off.`;
   }
 
   async #fetch() {
     try {
       const got = await this.ctx.api.get("api/groups");
       this.groups = got.groups;
+      this.#compare(got.wanted);
     } catch (error) {
       this.note.textContent = String(error);
       return;

@@ -284,6 +284,13 @@ export function mount(root, ctx, options = {}) {
     showQuestion(asking.current);
   };
   const hide = () => clock.turn(document.hidden);
+  /** @param {KeyboardEvent} event */
+  const closeWhy = (event) => {
+    const open = why.querySelector("details[open]");
+    if (event.key !== "Escape" || event.defaultPrevented || open === null || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    open.removeAttribute("open");
+  };
   const useSettings = () => {
     drawCriterion();
     void asking.reword();
@@ -292,6 +299,7 @@ export function mount(root, ctx, options = {}) {
   asking.addEventListener("show", show);
   asking.addEventListener("progress", () => asking.progress && drawProgress(strip, asking.progress));
   document.addEventListener("visibilitychange", hide);
+  document.addEventListener("keydown", closeWhy);
   ctx.keys.addEventListener("change", redraw);
   ctx.events.addEventListener("preferences", redraw);
   ctx.events.addEventListener("settings", useSettings);
@@ -304,6 +312,7 @@ export function mount(root, ctx, options = {}) {
     asking.stop();
     endKeys();
     document.removeEventListener("visibilitychange", hide);
+    document.removeEventListener("keydown", closeWhy);
     ctx.keys.removeEventListener("change", redraw);
     ctx.events.removeEventListener("preferences", redraw);
     ctx.events.removeEventListener("settings", useSettings);
