@@ -92,17 +92,60 @@ def test_references_that_belong_together_are_one_group(neighborhoods):
     assert AnswerLog(neighborhoods).cut((*replies, Reply(Question.groups(1, 5), "DIFFERENT"))).n_groups == 2
 
 
-def test_if_answers_may_be_wrong_two_join_groups_of_several_rows(neighborhoods):
-    grown = (
+@pytest.mark.parametrize(
+    ("answers", "n_groups", "is_undecided"),
+    [
+        ([], 2, True),  # besides the placement
+        (["SAME"], 1, False),
+        (["DIFFERENT"], 2, True),
+        (["UNSURE"], 2, False),
+        (["DIFFERENT", "DIFFERENT"], 2, False),
+        (["DIFFERENT", "SAME"], 1, False),
+    ],
+)
+def test_if_answers_may_be_wrong_two_join_groups(neighborhoods, answers, n_groups, is_undecided):
+    placed = Reply(Question.placement(5, [1]), 1)
+    grown = Reply(Question.members(1, [2, 3]), "SAME"), Reply(Question.members(5, [6]), "SAME")
+    shown = zip(((1, 5), (2, 5)), answers, strict=False)  # row 2 stands for the group of row 1
+    replies = *grown, placed, *(Reply(Question.groups(*rows), text) for rows, text in shown)
+    found = AnswerLog(neighborhoods).cut(replies, cautious=True)
+    assert (found.n_groups, found.undecided) == (n_groups, ((0, 1),) if is_undecided else ())
+    assert AnswerLog(neighborhoods).cut((*grown, placed)).n_groups == 1
+
+
+def test_answers_about_joined_groups_add_up(neighborhoods):
+    replies = (
         Reply(Question.members(1, [2]), "SAME"),
         Reply(Question.members(5, [6]), "SAME"),
+        Reply(Question.members(9, [8]), "SAME"),
+        *(Reply(Question.groups(*rows), "SAME") for rows in ((1, 5), (2, 6), (1, 9))),
     )
-    once = (*grown, Reply(Question.placement(5, [1]), 1))
-    twice = (*once, Reply(Question.groups(1, 5), "SAME"))
     log = AnswerLog(neighborhoods)
-    assert log.cut(once).n_groups == 1
-    assert (log.cut(once, cautious=True).n_groups, log.cut(once, cautious=True).undecided) == (2, ((0, 1),))
-    assert (log.cut(twice, cautious=True).n_groups, log.cut(twice, cautious=True).undecided) == (1, ())
+    assert (log.cut(replies, cautious=True).n_groups, log.cut(replies, cautious=True).undecided) == (
+        2,
+        ((0, 2),),
+    )
+    assert log.cut((*replies, Reply(Question.groups(5, 9), "SAME")), cautious=True).n_groups == 1
+
+
+def test_contradicting_answers_about_groups_lead_to_a_question_about_another_row():
+    X, y = make_groups(n_groups=3)
+    rows = [np.flatnonzero(y == g).tolist() for g in range(3)]
+    interview = Interview(X, n_clusters=2, strategy="groups", errors=0.1)
+    (first, *same), (second, *_), (third, *others) = rows
+    interview.tell(Question.members(first, same[:4]), "SAME")
+    interview.tell(Question.placement(second, [first]), "NEW")
+    interview.tell(Question.members(third, others[:2]), "SAME")
+    interview.tell(Question.placement(third, [first, second]), first)  # wrong
+    question = interview.ask()
+    assert (question.kind, set(question.rows)) == ("groups", {first, third})
+    interview.tell(question, "DIFFERENT")
+    question = interview.ask()
+    assert question.kind == "groups"
+    assert third in question.rows
+    assert set(question.rows) & set(same)
+    interview.tell(question, "DIFFERENT")
+    assert interview.ask().kind != "groups"
 
 
 def test_equal_names_are_one_group(neighborhoods):

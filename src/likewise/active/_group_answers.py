@@ -21,6 +21,7 @@ Relation = tuple[int, int, bool]
 
 N_NEAR = 40  # neighbours of each row
 _CERTAIN = 1000  # hints given before the interview weigh more than an answer
+_MOST_VOTES = 5  # answers about whether two groups are the same
 _N_SMOOTH = 8  # rows whose mean stands for a row in the mean of a young group
 
 
@@ -164,6 +165,13 @@ class GroupAnswers:
         signs = self._sum_signs(row)
         return int(signs.argmax()) if signs.max(initial=0.0) > 0 else -1
 
+    def get_first_group(self, row: int) -> int:
+        """Return the group that a row was put into first, or -1."""
+        if (at := np.flatnonzero(self.references == row)).size:
+            return int(self.group_of[at[0]])
+        refs = self.refs[(self.rows == row) & (self.signs > 0)]
+        return int(self.group_of[refs[0]]) if len(refs) else -1
+
     def find_refused(self, row: int, cautious: bool) -> set[int]:
         """Return the groups that a row does not belong to; if cautious, by more than one answer."""
         return set(np.flatnonzero(self._sum_signs(row) < (-1 if cautious else 0)).tolist())
@@ -236,7 +244,7 @@ class AnswerLog:
     def cut(self, replies: tuple[Any, ...], cautious: bool = False) -> GroupAnswers:
         """Return what these replies say; those already read are not read again.
 
-        If `cautious`, two groups of several rows are joined only by two answers.
+        If `cautious`, two groups are joined only by two answers.
         """
         common = min(len(self._replies), len(replies))
         if self._replies[:common] != replies[:common]:
@@ -282,11 +290,10 @@ class AnswerLog:
         self, ends: dict[str, int], cautious: bool
     ) -> tuple[IntArray, tuple[tuple[int, int], ...]]:
         """Return the result of `find_roots` for a prefix; the last one is kept."""
-        key = (ends["refs"], ends["votes"], ends["evidence"] if cautious else None)
+        key = (ends["refs"], ends["votes"], cautious)
         if self._last_roots is None or self._last_roots[0] != key:
-            evidence = self._columns["evidence"].get(ends["evidence"])
-            members = evidence[evidence[:, 2] > 0, 1] if cautious else None
-            self._last_roots = key, find_roots(key[0], self._columns["votes"].get(key[1]), members)
+            votes = self._columns["votes"].get(ends["votes"])
+            self._last_roots = key, find_roots(ends["refs"], votes, cautious)
         found: tuple[IntArray, tuple[tuple[int, int], ...]] = self._last_roots[1]
         return found
 
@@ -313,7 +320,7 @@ class AnswerLog:
             self._vote(own, ref, sign, choices)
 
     def _vote(self, first: int, second: int, sign: int, choices: int = 1) -> None:
-        """Record that two references are in one group, or not. A hint counts twice."""
+        """Record that two references are in one group (1) or not (-1), or UNSURE (0). A hint counts twice."""
         for _ in range(2 if choices == _CERTAIN else 1):
             if first != second:
                 self._columns["votes"].append(first, second, sign, self._number)
@@ -349,16 +356,26 @@ class AnswerLog:
         if answer is Answer.UNSURE:
             for row in {"placement": rows[:1], "label": rows, "members": rows[1:]}.get(kind, ()):
                 self._columns["unsure"].append(row, self._number)
+            if kind == "groups":
+                self._compare_groups(rows, 0)
         elif kind == "placement":
             self._add_placement(rows[0], rows[1:], answer, paged)
         elif kind == "members":
             self._add_members(rows[0], rows[1:], set(getattr(answer, "rows", ())))
         elif kind == "label":
             self._add_name(rows[0], str(answer.name))
+        elif kind == "groups":
+            self._compare_groups(rows, 1 if answer is Answer.SAME else -1)
         else:
             self._add_relations(reply.relations)
         self._ends.append({name: column.n for name, column in self._columns.items()})
         self._paged_after.append((self._page, self._paged))
+
+    def _compare_groups(self, rows: Sequence[int], sign: int) -> None:
+        """Record an answer about the groups that two rows stand for; 0 if it was UNSURE."""
+        refs = [self._index.get(row, self._first_ref.get(row)) for row in rows]
+        refs = [self._add_reference(row) if ref is None else ref for row, ref in zip(rows, refs, strict=True)]
+        self._vote(*refs, sign)
 
     def _add_relations(self, relations: Sequence[Relation], choices: int = 1) -> None:
         for i, j, together in relations:
@@ -423,26 +440,29 @@ class AnswerLog:
 
 
 def find_roots(
-    n: int, votes: IntArray, members: IntArray | None = None
+    n: int, votes: IntArray, cautious: bool = False
 ) -> tuple[IntArray, tuple[tuple[int, int], ...]]:
     """Return the first reference of the group of each reference, and the pairs that await another answer.
 
-    Two references are in one group if more answers say so than not. If `members` is given, the references to
-    whose groups rows were added, two of them need a majority of two answers.
+    Two groups are joined if more answers say that they are the same than not; if `cautious`, by at least two.
+    They await another answer while one says so, or as many as say that they differ.
     """
     roots = np.arange(n)
-    undecided = []
-    for a, b in np.unique(np.sort(votes[votes[:, 2] > 0, :2], axis=1), axis=0).tolist():
-        same = ((votes[:, 0] == a) & (votes[:, 1] == b)) | ((votes[:, 0] == b) & (votes[:, 1] == a))
-        majority = int(votes[same, 2].sum())
-        low, high = sorted((roots[a], roots[b]))
-        if low == high or majority <= 0:
-            continue
-        if members is not None and majority == 1 and np.isin([a, b], members).all():
-            undecided.append((a, b))
-            continue
-        roots[roots == high] = low
-    return roots, tuple(undecided)
+    while True:
+        sides = np.sort(roots[votes[:, :2]], axis=1)
+        pairs, which = np.unique(sides[:, 0] * n + sides[:, 1], return_inverse=True)
+        n_same, n_apart, n_unsure = (
+            np.bincount(which, votes[:, 2] == sign, len(pairs)) for sign in (1, -1, 0)
+        )
+        first, second = np.divmod(pairs, n)
+        is_joined = (first != second) & (n_same > n_apart) & (n_same >= (2 if cautious else 1))
+        if not is_joined.any():
+            break
+        best = np.where(is_joined, n_same - n_apart, 0).argmax()
+        roots[roots == second[best]] = first[best]
+    awaits = (first != second) & (n_same > 0) & (n_same >= n_apart) & (n_unsure == 0)
+    awaits &= cautious & (n_same + n_apart < _MOST_VOTES)
+    return roots, tuple(zip(first[awaits].tolist(), second[awaits].tolist(), strict=True))
 
 
 def list_relations_of_hints(hints: Supervision) -> list[Relation]:

@@ -53,6 +53,7 @@ _SOFTNESS = (0.4, 0.6, 0.8, 1.0, 1.3, 1.7)
 _CAUTIOUS_RATE = 0.04  # from this error rate on, two answers are needed to join groups
 _CERTAINLY = 0.999
 _PRIOR_WRONG, _PRIOR_RIGHT = 3.0, 30.0  # wrong and correct answers assumed before the first
+_SOFTEST, _SMALL_GROUP = 30.0, 40  # largest inverse regularization; it is smaller for groups of more rows
 _ELSEWHERE = 0.03  # probability that a row belongs to a group that is not known yet
 
 
@@ -153,6 +154,14 @@ class FittedGroups:
         predicted = np.where(answers.signs > 0, belongs, 1 - belongs)
         right = predicted * np.exp(np.abs(odds))
         return predicted, (1 - predicted) / np.maximum(right + 1 - predicted, 1e-12)
+
+    @cached_property
+    def overlap(self) -> FloatArray:
+        """The largest share of the rows of each group that another group has as well."""
+        size = np.maximum(self.proba.sum(axis=0), 1e-12)
+        shares = self.proba.T @ self.proba / np.minimum.outer(size, size)
+        np.fill_diagonal(shares, 0.0)
+        return np.asarray(shares.max(axis=0))
 
     @cached_property
     def top_two(self) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -493,18 +502,26 @@ def _separate_start_groups(neighborhoods: RowNeighborhoods, start: IntArray, lin
 
 
 def _train_on_itself(rows: FloatArray, fitted: FittedGroups, P: FloatArray, evidence: FloatArray) -> IntArray:
-    """Return the most probable groups of a logistic regression that is trained on the groups found so far."""
+    """Return the most probable groups of a logistic regression that is trained on the groups found so far.
+
+    It is trained again on its own groups, unless there are start groups, which it might dissolve.
+    """
+    confirmed = fitted.confirmed >= 0
+    softness = _SOFTEST * min(1.0, (_SMALL_GROUP * P.shape[1] / len(rows)) ** 0.5)
     target: IntArray = P.argmax(axis=1).astype(np.int64)
-    if len(np.unique(target)) < 2:
-        return target
-    weight = np.where(fitted.confirmed >= 0, 1.0, 0.3 * P.max(axis=1) ** 2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # 60 iterations are enough
-        head = LogisticRegression(C=30.0, max_iter=60).fit(rows, target, sample_weight=weight)
-    scores = np.full(P.shape, -30.0, dtype=np.float32)
-    scores[:, head.classes_] = head.predict_log_proba(rows)
-    scores = _separate(scores + evidence, fitted.answers.links)
-    return np.asarray(scores.argmax(axis=1), dtype=np.int64)
+    for _ in range(2 if P.shape[1] == fitted.n_groups else 1):
+        if len(np.unique(target)) < 2:
+            return target
+        weight = np.where(confirmed, 1.0, 0.3 * P.max(axis=1) ** 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # 60 iterations are enough
+            head = LogisticRegression(C=softness, max_iter=60)
+            head.fit(rows, target, sample_weight=weight)
+        scores = np.full(P.shape, -30.0, dtype=np.float32)
+        scores[:, head.classes_] = head.predict_log_proba(rows)
+        scores = _separate(scores + evidence, fitted.answers.links)
+        P, target = softmax(scores, axis=1), scores.argmax(axis=1).astype(np.int64)
+    return target
 
 
 def weigh_answers(fitted: FittedGroups, replies: Sequence[Reply]) -> list[float] | None:

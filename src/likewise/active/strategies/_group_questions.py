@@ -54,8 +54,9 @@ class GroupQuestions(CheckedStrategy):
       other rows and answers, times the gain of a placement without it.
 
     The question with the largest gain per second is asked. After "none of these" more groups are shown if the
-    row belongs to one of them with a probability of at least 0.15. If answers may be wrong, two groups are
-    joined by two answers, and the second question is asked at once.
+    row belongs to one of them with a probability of at least 0.15. If answers may be wrong, it takes two
+    answers to join groups, which are asked for at once, and large groups that overlap others are checked,
+    too.
 
     Parameters
     ----------
@@ -383,25 +384,35 @@ class _GroupAsker:
                 chosen.append(at)
         return [int(rows[at]) for at in chosen]
 
+    @cached_property
+    def overlap(self) -> npt.NDArray[np.float64]:
+        """The largest share of each group that rows probably have in common with another one."""
+        found = np.zeros(self.n_groups)
+        np.maximum.at(found, self.now_of, self.fitted.overlap)
+        return found
+
     def ask_join(self) -> Question | None:
         """Return the question whether two groups are the same, if one answer says so and two are needed."""
         answers = self.answers
         for a, b in answers.undecided:
-            rows = answers.references[[a, b]].tolist()
             groups = answers.group_of[[a, b]].tolist()
-            if groups[0] == groups[1] or self.blocked & set(rows):
-                continue
             size = min(self.size[groups[0]], self.size[groups[1]], _LARGE)
-            reason = Reason("One answer says that the groups of {rows:2} are the same.", tuple(rows))
-            question = Question.groups(
-                *rows,
-                score=0.5 * (_WORTH + size) / self.seconds["groups"],
-                reason=reason,
-                **self.show(groups),
-            )
-            if self.state.can_ask(question):
-                return question
+            for rows in self._list_rows_for(groups):
+                question = Question.groups(
+                    *rows,
+                    score=0.5 * (_WORTH + size) / self.seconds["groups"],
+                    reason=Reason("It is not clear yet whether the groups of {rows:2} are the same.", rows),
+                    **self.show([answers.get_first_group(row) for row in rows]),
+                )
+                if not self.blocked & set(rows) and self.state.can_ask(question):
+                    return question
         return None
+
+    def _list_rows_for(self, groups: list[int]) -> list[tuple[int, int]]:
+        """Return pairs of rows for two groups: their references, or another row of the larger one."""
+        large, small = sorted(groups, key=lambda group: -self.n_confirmed[group])
+        rows = [row for row in self.find_typical(large) if self.answers.get_first_group(row) == large]
+        return [(row, self.get_reference(small)) for row in rows]
 
     def ask_next_page(self) -> Question | None:
         """Return more groups for the row of the last answer, "none of these", if it may belong to one."""
@@ -425,16 +436,18 @@ class _GroupAsker:
             return None
         checks = answers.again[answers.again[:, 3] == 0]
         chance = (1.0 + checks[-_LAST_CHECKS:, 2].sum()) / (4.0 + len(checks[-_LAST_CHECKS:]))
-        small = self.n_confirmed <= _CHECK_SIZE
+        share = np.where(self.n_confirmed <= _CHECK_SIZE, 1.0, 0.0)
+        if self.fitted.is_cautious:  # then large groups may be others, too
+            share = np.maximum(share, self.overlap / max(self.overlap.max(), 1e-12))
         most: int | None = self.state.model.bounds[1]
         if most is not None and self.n_groups > most:
-            chance = max(chance, min(0.5, (self.n_groups - most) / max(int(small.sum()), 1)))
+            chance = max(chance, min(0.5, (self.n_groups - most) / max(share.sum(), 1.0)))
         times = np.bincount(checks[:, 1].astype(np.int64), minlength=len(answers.references))[self.first_ref]
         last = answers.births.copy()
         np.maximum.at(last, answers.again[:, 1].astype(np.int64), answers.again[:, 0].astype(np.int64))
         old = answers.n_answers - last[self.first_ref] >= _CHECK_AGE
-        gains = chance * 0.5**times * (_WORTH + 0.5 * np.minimum(self.size, _LARGE))
-        gains[~small | ~old | (times >= _CHECK_TIMES)] = 0.0
+        gains = share * chance * 0.5**times * (_WORTH + 0.5 * np.minimum(self.size, _LARGE))
+        gains[(share == 0) | ~old | (times >= _CHECK_TIMES)] = 0.0
         for group in np.argsort(-gains, kind="stable")[:5].tolist():
             ref = int(self.first_ref[group])
             row = int(answers.references[ref])
@@ -442,7 +455,7 @@ class _GroupAsker:
                 continue
             groups = self.find_candidates(row, self.find_differing(ref))
             question = self._place(
-                row, groups, float(gains[group]), "The group of {row} is small; it may be one of the others."
+                row, groups, float(gains[group]), "The group of {row} may be one of the others."
             )
             if question is not None:
                 return question
