@@ -373,9 +373,11 @@ class AnswerLog:
 
     def _compare_groups(self, rows: Sequence[int], sign: int) -> None:
         """Record an answer about the groups that two rows stand for; 0 if it was UNSURE."""
-        refs = [self._index.get(row, self._first_ref.get(row)) for row in rows]
-        refs = [self._add_reference(row) if ref is None else ref for row, ref in zip(rows, refs, strict=True)]
-        self._vote(*refs, sign)
+        known = (self._index.get(row, self._first_ref.get(row)) for row in rows)
+        first, second = (
+            self._add_reference(row) if ref is None else ref for row, ref in zip(rows, known, strict=True)
+        )
+        self._vote(first, second, sign)
 
     def _add_relations(self, relations: Sequence[Relation], choices: int = 1) -> None:
         for i, j, together in relations:
