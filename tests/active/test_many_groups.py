@@ -1,15 +1,18 @@
 """Placements, members of groups and questions about two groups, for many groups or an unknown number."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from likewise import PCKMeans, Supervision
 from likewise.active import Answer, GroupQuestions, Interview, Pool, Question, Reply, simulate
-from likewise.active._group_answers import AnswerLog, RowNeighborhoods, scale_rows
+from likewise.active._group_answers import AnswerLog, RowNeighborhoods, find_roots, scale_rows
 from likewise.active._group_model import GroupClustering, _fit_threshold, fit_groups
 from likewise.active.strategies._group_questions import _GroupAsker
 from likewise.exceptions import SupervisionError
@@ -817,3 +820,35 @@ def test_tight_groups_are_shown_before_an_answer_confirms_them():
     assert n_confirmed < 12
     assert 18 <= len(set(interview.labels_.tolist())) <= 22
     assert adjusted_rand_score(y, interview.labels_) > 0.9
+
+
+def join_one_by_one(n, votes, needed):
+    """Return the roots of `find_roots`, counting all votes again after each join."""
+    roots = list(range(n))
+    while True:
+        tally = Counter()
+        for a, b, sign in votes:
+            low, high = sorted((roots[a], roots[b]))
+            if low != high:
+                tally[low, high, sign] += 1
+        leads = {
+            pair: tally[*pair, 1] - tally[*pair, -1]
+            for pair in sorted({(low, high) for low, high, _ in tally})
+            if tally[*pair, 1] >= needed
+        }
+        if max(leads.values(), default=0) <= 0:
+            return roots
+        low, high = max(leads, key=leads.get)
+        roots = [low if root == high else root for root in roots]
+
+
+@given(
+    votes=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([-1, 0, 1])), max_size=25),
+    cautious=st.booleans(),
+)
+def test_groups_are_joined_as_by_counting_again(votes, cautious):
+    votes = [vote for vote in votes if vote[0] != vote[1]]
+    roots, undecided = find_roots(6, np.array(votes, dtype=np.int64).reshape(-1, 3), cautious)
+    assert roots.tolist() == join_one_by_one(6, votes, 2 if cautious else 1)
+    assert all(roots[a] == a and roots[b] == b for a, b in undecided)
+    assert not undecided or cautious

@@ -450,21 +450,28 @@ def find_roots(
     They await another answer while one says so, or as many as say that they differ.
     """
     roots = np.arange(n)
-    while True:
-        sides = np.sort(roots[votes[:, :2]], axis=1)
-        pairs, which = np.unique(sides[:, 0] * n + sides[:, 1], return_inverse=True)
-        n_same, n_apart, n_unsure = (
-            np.bincount(which, votes[:, 2] == sign, len(pairs)) for sign in (1, -1, 0)
-        )
-        first, second = np.divmod(pairs, n)
-        is_joined = (first != second) & (n_same > n_apart) & (n_same >= (2 if cautious else 1))
-        if not is_joined.any():
+    compared = np.unique(votes[votes[:, 2] > 0, :2])  # only these can be joined
+    place = np.full(n, -1)
+    place[compared] = np.arange(len(compared))
+    ends = place[votes[:, :2]]
+    counts = np.zeros((3, len(compared), len(compared)), dtype=np.int64)  # UNSURE, the same, different
+    inside = (ends >= 0).all(axis=1)
+    np.add.at(counts, (votes[inside, 2], ends[inside].min(axis=1), ends[inside].max(axis=1)), 1)
+    while len(compared):
+        lead = np.where(counts[1] >= (2 if cautious else 1), counts[1] - counts[2], 0)
+        first, second = divmod(int(lead.argmax()), len(compared))
+        if lead[first, second] <= 0:
             break
-        best = np.where(is_joined, n_same - n_apart, 0).argmax()
-        roots[roots == second[best]] = first[best]
-    awaits = (first != second) & (n_same > 0) & (n_same >= n_apart) & (n_unsure == 0)
-    awaits &= cautious & (n_same + n_apart < _MOST_VOTES)
-    return roots, tuple(zip(first[awaits].tolist(), second[awaits].tolist(), strict=True))
+        roots[roots == compared[second]] = compared[first]
+        row = counts[:, second, :] + counts[:, :, second]
+        counts[:, second, :] = counts[:, :, second] = 0
+        row[:, [first, second]] = 0
+        counts[:, :first, first] += row[:, :first]
+        counts[:, first, first:] += row[:, first:]
+    n_unsure, n_same, n_apart = counts
+    awaits = (n_same > 0) & (n_same >= n_apart) & (n_unsure == 0) & (n_same + n_apart < _MOST_VOTES)
+    pairs = compared[np.argwhere(awaits & cautious)]
+    return roots, tuple((first, second) for first, second in pairs.tolist())
 
 
 def list_relations_of_hints(hints: Supervision) -> list[Relation]:

@@ -392,6 +392,10 @@ class Interview:
                 kept["replies"] = self._derived["replies"] + (() if event.reply is None else (event.reply,))
             if "answered" in self._derived:
                 kept["answered"] = self._derived["answered"] | {event.question.key}
+            if "names" in self._derived and event.question.kind != "label":
+                kept["names"] = self._derived["names"]
+            if "seconds" in self._derived and (event.reply is None or event.reply.seconds is None):
+                kept["seconds"] = self._derived["seconds"]
         self._derived = kept
 
     def replace(
