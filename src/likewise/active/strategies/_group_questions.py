@@ -1,4 +1,4 @@
-"""Group questions: placements, members of a group and pairs of groups, by expected gain per second."""
+"""Placements, and questions about members, pairs and two groups, by expected gain per second."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ class GroupQuestions(CheckedStrategy):
     - *members* of a group: the sum of :math:`v_j + 3 \min(1, 2 v_j) \rho p_1 (1 - p_0) r_j` over `n_members`
       rows that probably belong to it, where :math:`v = (1 - p_0) p_2`, and :math:`\rho` is the proportion of
       rows that belonged to their groups in such questions, relative to the predictions;
+    - *pair* of one such row and the reference of its group: the same for this row alone;
     - *check* of a small group, whose reference is placed among the other groups: the probability that it is
       one of them times half its size;
     - *repeat* of a placement that the other rows contradict: the probability that it is wrong, given all
@@ -345,7 +346,10 @@ class _GroupAsker:
         return None
 
     def ask_members(self) -> Question | None:
-        """Return the question about members of the group in which most doubtful rows can be confirmed."""
+        """Return the question about members of the group in which most doubtful rows can be confirmed.
+
+        A single row is asked about as a pair with the reference of its group, which takes less time.
+        """
         shown, n_members = self.answers.shown_members[-_LAST_MEMBERS:], self.strategy.n_members
         accuracy = (5.0 + shown[:, 1].sum()) / (5.0 + shown[:, 0].sum())
         hit = np.minimum(1.0, accuracy * self.p1 * (1 - self.p_new))
@@ -373,7 +377,14 @@ class _GroupAsker:
                 **self.show([group]),
             )
             best = question if self.state.can_ask(question) else best
-        return best
+        pairs = (self._pair(int(row), float(gains[row])) for row in _find_largest(gains, 5))
+        pair = next((question for question in pairs if self.state.can_ask(question)), None)
+        return max((q for q in (best, pair) if q is not None), key=lambda q: q.score or 0.0, default=None)
+
+    def _pair(self, row: int, gain: float) -> Question:
+        rows = row, self.get_reference(int(self.predicted[row]))
+        reason = Reason("{rows:2} probably belong together.", rows)
+        return Question.pair(*rows, score=gain / self.seconds["pair"], reason=reason)
 
     def _select_members(self, rows: IntArray) -> list[int]:
         """Return the first rows that are not nearly equal to one before."""
