@@ -122,8 +122,9 @@ class GroupAnswers:
         belonged to a group shown, and the page; 0 if it was a check.
     paged : (int, int)
         The last page and the row, if the last answer was "none of these"; else row -1.
-    undecided : tuple of (int, int)
-        Pairs of references that one answer joins and that another must confirm.
+    unsettled : tuple of (int, int)
+        Pairs of references of which a single answer says that their groups are the same, or as many answers
+        as say that they differ.
     unsure : ndarray of int of shape (n, 2)
         Rows with the answer UNSURE, and the number of the answer.
     weights : ndarray, optional
@@ -145,7 +146,7 @@ class GroupAnswers:
     shown_members: npt.NDArray[np.float64]
     again: npt.NDArray[np.float64]
     paged: tuple[int, int]
-    undecided: tuple[tuple[int, int], ...]
+    unsettled: tuple[tuple[int, int], ...]
     unsure: IntArray
     weights: npt.NDArray[np.float64] | None = None
 
@@ -164,13 +165,6 @@ class GroupAnswers:
         """Return the group that most answers about a row name, or -1."""
         signs = self._sum_signs(row)
         return int(signs.argmax()) if signs.max(initial=0.0) > 0 else -1
-
-    def get_first_group(self, row: int) -> int:
-        """Return the group that a row was put into first, or -1."""
-        if (at := np.flatnonzero(self.references == row)).size:
-            return int(self.group_of[at[0]])
-        refs = self.refs[(self.rows == row) & (self.signs > 0)]
-        return int(self.group_of[refs[0]]) if len(refs) else -1
 
     def find_refused(self, row: int, cautious: bool) -> set[int]:
         """Return the groups that a row does not belong to; if cautious, by more than one answer."""
@@ -241,10 +235,10 @@ class AnswerLog:
         self._roots: IntArray | None = None
         self._means: FloatArray | None = None
 
-    def cut(self, replies: tuple[Any, ...], cautious: bool = False) -> GroupAnswers:
+    def cut(self, replies: tuple[Any, ...], may_err: bool = True) -> GroupAnswers:
         """Return what these replies say; those already read are not read again.
 
-        If `cautious`, two groups are joined only by two answers.
+        If they `may_err`, it takes more than a majority to join groups against an answer.
         """
         common = min(len(self._replies), len(replies))
         if self._replies[:common] != replies[:common]:
@@ -255,7 +249,7 @@ class AnswerLog:
             self._replies = replies
         ends = self._ends[len(replies)]
         get = {name: column.get(ends[name]) for name, column in self._columns.items()}
-        roots, undecided = self._find_roots(ends, cautious)
+        roots, unsettled = self._find_roots(ends, may_err)
         placed = get["placed"].copy()
         for at in np.flatnonzero(placed[:, 1]):  # a group that turned out to be another one was not new
             ref = self._index[int(placed[at, 2])]
@@ -276,7 +270,7 @@ class AnswerLog:
             shown_members=get["shown_members"],
             again=get["again"],
             paged=self._paged_after[len(replies)],
-            undecided=undecided,
+            unsettled=unsettled,
             unsure=get["unsure"],
         )
 
@@ -287,13 +281,12 @@ class AnswerLog:
         return {reply.question.key for reply in replies}  # after an undo
 
     def _find_roots(
-        self, ends: dict[str, int], cautious: bool
+        self, ends: dict[str, int], may_err: bool
     ) -> tuple[IntArray, tuple[tuple[int, int], ...]]:
         """Return the result of `find_roots` for a prefix; the last one is kept."""
-        key = (ends["refs"], ends["votes"], cautious)
+        key = ends["refs"], ends["votes"], may_err
         if self._last_roots is None or self._last_roots[0] != key:
-            votes = self._columns["votes"].get(ends["votes"])
-            self._last_roots = key, find_roots(ends["refs"], votes, cautious)
+            self._last_roots = key, find_roots(key[0], self._columns["votes"].get(key[1]), may_err)
         found: tuple[IntArray, tuple[tuple[int, int], ...]] = self._last_roots[1]
         return found
 
@@ -320,8 +313,8 @@ class AnswerLog:
             self._vote(own, ref, sign, choices)
 
     def _vote(self, first: int, second: int, sign: int, choices: int = 1) -> None:
-        """Record that two references are in one group (1) or not (-1), or UNSURE (0). A hint counts twice."""
-        for _ in range(2 if choices == _CERTAIN else 1):
+        """Record that two references are in one group (1) or not (-1), or UNSURE (0). A hint counts five times."""
+        for _ in range(_MOST_VOTES if choices == _CERTAIN else 1):
             if first != second:
                 self._columns["votes"].append(first, second, sign, self._number)
                 self._forget()
@@ -441,13 +434,12 @@ class AnswerLog:
                 self._vote(first, other, 1)
 
 
-def find_roots(
-    n: int, votes: IntArray, cautious: bool = False
-) -> tuple[IntArray, tuple[tuple[int, int], ...]]:
-    """Return the first reference of the group of each reference, and the pairs that await another answer.
+def find_roots(n: int, votes: IntArray, may_err: bool = True) -> tuple[IntArray, tuple[tuple[int, int], ...]]:
+    """Return the first reference of the group of each reference, and pairs that another answer would settle.
 
-    Two groups are joined if more answers say that they are the same than not; if `cautious`, by at least two.
-    They await another answer while one says so, or as many as say that they differ.
+    Two groups are joined if more answers say that they are the same than that they differ; at least two more
+    if answers `may_err` and some say that they differ. Another answer would settle it if a single one joins
+    them, or if the answers contradict one another and do not join them.
     """
     roots = np.arange(n)
     compared = np.unique(votes[votes[:, 2] > 0, :2])  # only these can be joined
@@ -457,21 +449,25 @@ def find_roots(
     counts = np.zeros((3, len(compared), len(compared)), dtype=np.int64)  # UNSURE, the same, different
     inside = (ends >= 0).all(axis=1)
     np.add.at(counts, (votes[inside, 2], ends[inside].min(axis=1), ends[inside].max(axis=1)), 1)
+    unsettled: list[tuple[Any, Any]] = []
     while len(compared):
-        lead = np.where(counts[1] >= (2 if cautious else 1), counts[1] - counts[2], 0)
+        lead = counts[1] - counts[2]
+        lead[lead <= (np.minimum(counts[2], 1) if may_err else 0)] = 0
         first, second = divmod(int(lead.argmax()), len(compared))
         if lead[first, second] <= 0:
             break
         roots[roots == compared[second]] = compared[first]
+        if counts[:, first, second].tolist() == [0, 1, 0]:
+            unsettled.append((first, second))
         row = counts[:, second, :] + counts[:, :, second]
         counts[:, second, :] = counts[:, :, second] = 0
         row[:, [first, second]] = 0
         counts[:, :first, first] += row[:, :first]
         counts[:, first, first:] += row[:, first:]
     n_unsure, n_same, n_apart = counts
-    awaits = (n_same > 0) & (n_same >= n_apart) & (n_unsure == 0) & (n_same + n_apart < _MOST_VOTES)
-    pairs = compared[np.argwhere(awaits & cautious)]
-    return roots, tuple((first, second) for first, second in pairs.tolist())
+    is_open = (n_same > 0) & (n_same >= n_apart) & (n_unsure == 0) & (n_same + n_apart < _MOST_VOTES)
+    unsettled += zip(*np.nonzero(is_open), strict=True)
+    return roots, tuple((int(compared[a]), int(compared[b])) for a, b in unsettled)
 
 
 def list_relations_of_hints(hints: Supervision) -> list[Relation]:

@@ -128,6 +128,12 @@ class FittedGroups:
         """Whether answers are wrong so often that it takes two to join groups."""
         return self.rate >= _CAUTIOUS_RATE
 
+    def find_numbers_in(self, answers: GroupAnswers) -> IntArray:
+        """Return the number of each group among the groups of later answers."""
+        now_of = np.zeros(self.n_groups, dtype=np.int64)
+        now_of[self.answers.group_of] = answers.group_of[: len(self.answers.references)]
+        return now_of
+
     def get_cover(self, neighborhoods: RowNeighborhoods) -> FloatArray:
         """Return the largest cosine of each row to a near row with answers; computed once."""
         if self._cover is None:
@@ -358,7 +364,11 @@ def fit_groups(
     transform = None
     if source is not None:
         transform, n_old = source.transform, len(source.answers.references)
-        raw[answers.group_of[:n_old]] = source.raw_means[source.answers.group_of]
+        now_of = source.find_numbers_in(answers)
+        size = source.proba.sum(axis=0)[:, None]
+        raw[np.unique(now_of)] = scale_lengths(sum_groups(source.raw_means * size, now_of, G))[
+            np.unique(now_of)
+        ]
     threshold = _fit_threshold(answers, neighborhoods.base, rate)
     Z = rows if source is None else source.transformed_rows
     means = raw if transform is None else scale_lengths(raw @ transform)
@@ -707,25 +717,17 @@ class GroupClustering(ClusterMixin, BaseEstimator):
         GroupClustering
             The fitted estimator.
         """
-        before = None if source is None else source.groups_
-        cautious = before is not None and before.is_cautious
-        if self.error_rate != "learn":
-            cautious = float(self.error_rate) >= _CAUTIOUS_RATE
-        self.log_, answers = log, log.cut(replies, cautious)
+        self.log_, answers = log, _set_weights(log.cut(replies, self.error_rate != 0), weights)
         self.__dict__.pop("labels_", None)  # of an earlier fit
         self.groups_: FittedGroups | None = None
-        settings: dict[str, Any] = {
-            "source": before,
-            "error_rate": self.error_rate,
-            "learn_metric": self.learn_metric,
-        }
-        answers = _set_weights(answers, weights)
         if answers.n_groups:
-            self.groups_ = fit_groups(log.neighborhoods, answers, **settings)
-            if self.groups_.is_cautious and not cautious:
-                answers = _set_weights(log.cut(replies, cautious=True), weights)
-                if answers.undecided:
-                    self.groups_ = fit_groups(log.neighborhoods, answers, **settings)
+            self.groups_ = fit_groups(
+                log.neighborhoods,
+                answers,
+                source=None if source is None else source.groups_,
+                error_rate=self.error_rate,
+                learn_metric=self.learn_metric,
+            )
         self._links, found = answers.links, self.groups_
         self.error_rate_: GroupErrorRate | None = None
         if found is not None and found.rate_interval is not None:

@@ -55,9 +55,8 @@ class GroupQuestions(CheckedStrategy):
       other rows and answers, times the gain of a placement without it.
 
     The question with the largest gain per second is asked. After "none of these" more groups are shown if the
-    row belongs to one of them with a probability of at least 0.15. If answers may be wrong, it takes two
-    answers to join groups, which are asked for at once, and large groups that overlap others are checked,
-    too.
+    row belongs to one of them with a probability of at least 0.15. If answers may be wrong, another question
+    is asked before two groups stay joined, and large groups that overlap others are checked, too.
 
     Parameters
     ----------
@@ -114,9 +113,7 @@ class GroupQuestions(CheckedStrategy):
                 f"{self.name}: {type(model).__name__} has no groups. Leave the model out; the strategy has "
                 "its own."
             )
-        answers = model.log_.cut(
-            state.replies, cautious=model.groups_ is not None and model.groups_.is_cautious
-        )
+        answers = model.log_.cut(state.replies, model.error_rate != 0)
         if model.groups_ is None or not answers.n_groups:
             return list(islice((q for q in _ask_first(model.log_) if state.can_ask(q)), n))
         asker = _GroupAsker(self, state, model.groups_, model.log_, answers)
@@ -174,8 +171,7 @@ class _GroupAsker:
         self.seconds: Mapping[str, float] = state.seconds_per_kind
         self.means = log.compute_means(answers)
         # The groups of the fit, in the numbers that they have now, and the answers since the fit.
-        self.now_of = np.zeros(fitted.n_groups, dtype=np.int64)
-        self.now_of[fitted.answers.group_of] = answers.group_of[: len(fitted.answers.references)]
+        self.now_of = fitted.find_numbers_in(answers)
         known = fitted.confirmed >= 0
         self.confirmed = np.where(known, self.now_of[fitted.confirmed], -1)
         self.touched = np.unique(answers.rows[len(fitted.answers.rows) :])
@@ -403,27 +399,32 @@ class _GroupAsker:
         return found
 
     def ask_join(self) -> Question | None:
-        """Return the question whether two groups are the same, if one answer says so and two are needed."""
+        """Return the question whether two groups are the same, if one answer about it may be wrong."""
         answers = self.answers
-        for a, b in answers.undecided:
-            groups = answers.group_of[[a, b]].tolist()
-            size = min(self.size[groups[0]], self.size[groups[1]], _LARGE)
-            for rows in self._list_rows_for(groups):
+        if not self.fitted.is_cautious:
+            return None
+        for refs in answers.unsettled:
+            shown = [self._list_shown_for(ref) for ref in refs]
+            large, small = sorted(shown, key=len, reverse=True)
+            size = min(self.size[answers.group_of[list(refs)]].min(), _LARGE)
+            for rows in ((row, small[0]) for row in large):
                 question = Question.groups(
                     *rows,
                     score=0.5 * (_WORTH + size) / self.seconds["groups"],
                     reason=Reason("It is not clear yet whether the groups of {rows:2} are the same.", rows),
-                    **self.show([answers.get_first_group(row) for row in rows]),
+                    examples=[each[:_N_EXAMPLES] for each in (large, small)],
                 )
                 if not self.blocked & set(rows) and self.state.can_ask(question):
                     return question
         return None
 
-    def _list_rows_for(self, groups: list[int]) -> list[tuple[int, int]]:
-        """Return pairs of rows for two groups: their references, or another row of the larger one."""
-        large, small = sorted(groups, key=lambda group: -self.n_confirmed[group])
-        rows = [row for row in self.find_typical(large) if self.answers.get_first_group(row) == large]
-        return [(row, self.get_reference(small)) for row in rows]
+    def _list_shown_for(self, ref: int) -> list[int]:
+        """Return a reference and the rows that were put into its group, the nearest first."""
+        answers, reference = self.answers, int(self.answers.references[ref])
+        rows = np.unique(answers.rows[(answers.refs == ref) & (answers.signs > 0)])
+        rows = rows[self.confirmed[rows] == answers.group_of[ref]]
+        nearness = self.neighborhoods.rows[rows] @ self.neighborhoods.rows[reference]
+        return [reference, *rows[np.argsort(-nearness, kind="stable")].tolist()]
 
     def ask_next_page(self) -> Question | None:
         """Return more groups for the row of the last answer, "none of these", if it may belong to one."""
