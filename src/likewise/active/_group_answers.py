@@ -313,7 +313,7 @@ class AnswerLog:
             self._vote(own, ref, sign, choices)
 
     def _vote(self, first: int, second: int, sign: int, choices: int = 1) -> None:
-        """Record that two references are in one group (1) or not (-1), or UNSURE (0). A hint counts five times."""
+        """Record that two references are in one group (1) or not (-1), or UNSURE (0); a hint counts more."""
         for _ in range(_MOST_VOTES if choices == _CERTAIN else 1):
             if first != second:
                 self._columns["votes"].append(first, second, sign, self._number)
