@@ -193,6 +193,10 @@ def test_small_fits_do_not_load_numba():
         "hints = Supervision.from_links(150, must=[(0, 1), (2, 3)], cannot=[(0, 2)])\n"
         "for model in (COPKMeans(3), MPCKMeans(3), PCKMeans(3)):\n"
         "    model.fit(X, supervision=hints).predict(X)\n"
+        "X = np.random.default_rng(0).normal(size=(2000, 16))\n"
+        "pairs = np.random.default_rng(0).permutation(2000).reshape(-1, 2)\n"
+        "hints = Supervision.from_links(2000, cannot=pairs)\n"
+        "PCKMeans(10, n_init=1, max_iter=10).fit(X, supervision=hints)\n"
         "print('numba' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,6 +11,7 @@ from likewise._seeding import (
     ComponentCentroids,
     compute_hinted_space,
     draw_seeds_from_closure,
+    exchange_seeds,
     extend_seeds,
     find_least_violating,
     is_clearly_better,
@@ -223,3 +224,22 @@ def test_sparse_components_give_the_seeds_of_dense_ones(k):
         for rows in (X, csr_array(X))
     ]
     np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_seeds_that_share_a_group_are_exchanged_for_rows_of_uncovered_groups(is_sparse):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(6), 50)
+    X = 10 * np.eye(6)[y] + rng.uniform(0, 0.1, size=(300, 6))
+    weight = np.where(y == 5, 0.0, 1.0)  # rows of weight 0 need no seed
+    seeds = X[[0, 1, 2, 60, 120]]
+    rows = as_rows(csr_array(X) if is_sparse else X, weight=weight)
+    found = exchange_seeds(rows, seeds, np.random.RandomState(0))
+    assert sorted(found.argmax(axis=1)) == [0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(found[3:], seeds[3:])  # these covered a group
+
+
+def test_seeds_at_all_distinct_rows_are_kept():
+    X = np.repeat([[0.0, 1.0], [3.0, 0.0]], 10, axis=0)
+    for seeds in (X[[0, 19]], X[[0, 0, 19]]):
+        np.testing.assert_array_equal(exchange_seeds(as_rows(X), seeds, np.random.RandomState(0)), seeds)

@@ -25,10 +25,14 @@ _ROUNDS = 5
 # each cluster gave the same inertia as all rows (benchmarks/embeddings.py).
 COSTLY = 2**28
 _SAMPLED_ROWS = 32
+# What an exchange of seeds must gain, relative to the mean contribution of a seed to the sum of squares. With
+# 0, outliers become seeds, which cost 0.015 NMI on TF-IDF rows; 0.2 gained less on embeddings.
+_LEAST_GAIN = 0.1
 # From this many columns on, differences of rows are slower than matrix products.
 _WIDE = 64
-# From this many columns x clusters on, a row of each component is a seed instead of its centroid.
-_MANY_NUMBERS = 2**12
+# From this many columns x clusters on, seeds from components are exchanged for rows that cover more, and if
+# there are few components, a row of each is a seed instead of its centroid.
+MANY_NUMBERS = 2**12
 
 _NO_ROWS, _NO_HINTS = np.empty(0, dtype=np.int64), Supervision(1)
 _NO_HINTS_CLOSED = _NO_HINTS.closure()
@@ -253,6 +257,62 @@ def reduce_rows(X: Rows, k: int, components: ComponentCentroids, rng: np.random.
             sample = as_rows(taken) if X.is_sparse else ArrayRows(taken, [slice(0, n_sampled)])
             return sample.with_weights(weight)
     return X if X.shape[0] <= MANY_ROWS else oversample(X, k, components, rng)
+
+
+def exchange_seeds(X: Rows, seeds: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+    """Exchange seeds for rows where this lowers the sum of squared distances to the nearest seed.
+
+    A local search in the manner of Lattanzi and Sohler (2019), on a sample of the rows. In each of k steps,
+    ``2 + log k`` candidates are drawn as in k-means++. The exchange of a seed for a candidate that lowers the
+    sum most is made, if it lowers the sum by more than a tenth of the mean contribution of a seed. This takes
+    about half as long as drawing the seeds by k-means++.
+
+    Parameters
+    ----------
+    X : Rows
+        The rows.
+    seeds : ndarray of shape (k, n_features)
+        The seeds so far.
+    rng : numpy.random.RandomState
+        The source of randomness.
+
+    Returns
+    -------
+    seeds : ndarray of shape (k, n_features)
+        The seeds after the exchanges. A seed that was kept keeps its place.
+    """
+    k, n = len(seeds), X.shape[0]
+    sample = np.arange(n) if n <= _SAMPLED_ROWS * k else draw_rows(n, _SAMPLED_ROWS * k, rng)
+    rows, weight = X.take(sample), X.get_weights(sample)
+    seeds, every = seeds.copy(), np.arange(len(sample))
+    squares = row_norms(rows, squared=True)
+    own, first, second = np.empty(len(every), dtype=np.int64), *np.empty((2, len(every)), dtype=X.dtype)
+    runner_up, stale = own.copy(), every
+    for _ in range(k):
+        away = _from_rounded_products(seeds, rows[stale], squares[stale])
+        for label, distance in ((own, first), (runner_up, second)):
+            found = away.argmin(axis=0)
+            label[stale], distance[stale] = found, away[found, np.arange(len(stale))]
+            away[found, np.arange(len(stale))] = np.inf
+        mass = np.cumsum(weight * first)
+        if not mass[-1] > 0:  # there are no more distinct rows than seeds
+            break
+        drawn = np.searchsorted(mass, rng.uniform(size=2 + int(np.log(k))) * mass[-1], side="right")
+        candidates = as_dense(rows[np.minimum(drawn, len(every) - 1)])
+        away = _from_rounded_products(candidates, rows, squares)
+        lower = np.minimum(first, away)
+        losses = weight * (np.minimum(second, away) - lower)
+        sums = lower @ weight
+        without = np.stack([np.bincount(own, weights=loss, minlength=k) for loss in losses])
+        cheapest = without.argmin(axis=1)
+        sums += without[np.arange(len(sums)), cheapest]
+        best = int(sums.argmin())
+        stale = every[:0]
+        if sums[best] < (1.0 - _LEAST_GAIN / k) * mass[-1]:
+            seed, near = int(cheapest[best]), away[best]
+            seeds[seed] = candidates[best]
+            stale = np.flatnonzero((own == seed) | (runner_up == seed) | (near < second))
+    return seeds
 
 
 def oversample(X: Rows, k: int, components: ComponentCentroids, rng: np.random.RandomState) -> Rows:
@@ -504,7 +564,7 @@ def draw_seeds_from_closure(
     draws = as_rows(X, weight=weight) if draws is None else draws
     if len(mass) >= k:
         return select_farthest_first(centroids, mass, k)
-    if X.shape[1] * k >= _MANY_NUMBERS:
+    if X.shape[1] * k >= MANY_NUMBERS:
         centroids = X[components.find_medoids(X)[heaviest_first]]
     return extend_seeds(draws, as_dense(centroids), k, None, rng)
 

@@ -292,3 +292,15 @@ def test_linked_rows_in_pieces_and_searches_in_threads_give_the_same_fit(cls, mo
     found = cls(3, random_state=0).fit(X, supervision=hints)
     np.testing.assert_array_equal(found.labels_, expected.labels_)
     assert found.objective_ == pytest.approx(expected.objective_, rel=1e-12)
+
+
+@pytest.mark.parametrize("cls", [PCKMeans, COPKMeans])
+def test_groups_without_must_links_get_a_cluster_if_there_are_many_columns_and_clusters(cls):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(40), 20)
+    X = 4 * rng.normal(size=(40, 128))[y] + rng.normal(size=(800, 128))
+    must = [(20 * group + a, 20 * group + a + 1) for group in range(10) for a in range(0, 10, 2)]
+    hints = Supervision.from_links(800, must=must)
+    for seed in range(3):
+        model = cls(40, n_init=1, random_state=seed).fit(X, supervision=hints)
+        assert adjusted_rand_score(y, model.labels_) > 0.95

@@ -26,10 +26,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Python does problems of at most _SMALL costs until it has done _TOTAL costs in this process, which takes it
-# about 0.2 s. From then on, or from the first larger problem on, the compiled search does all problems.
-_SMALL = 2**13
+# Python does problems of at most _SMALL costs until it has done _TOTAL costs in this process, or _CALLS
+# problems of this size if that is more. This takes it at most 0.6 s or so: no longer than compiling, and
+# little longer than loading numba and compiled code. From then on, or from the first larger problem on, the
+# compiled search does all problems.
+_SMALL = 2**15
 _TOTAL = 2**19
+_CALLS = 80
 _total = 0
 _compiled: Any = None
 
@@ -69,7 +72,7 @@ def descend(problem, start, order, components, max_rounds=20, max_sweeps=20):
     (m, k), (H, d), G = p.U.shape, p.Y.shape[1:], len(p.group_weight)
     size = m * k + len(p.partner) * (k if H > 1 else 1) + len(p.group) * k * (1 + H * d)
     _total += size
-    if _compiled is None and (size > _SMALL or _total > _TOTAL):
+    if _compiled is None and (size > _SMALL or _total > max(_TOTAL, _CALLS * size)):
         _compile()
     cells = G * k * (len(p.X) > 0)
     given = [p.U, p.indptr, p.partner, p.edge, p.is_cannot, p.weight, p.dist, p.reach]
@@ -239,6 +242,8 @@ def _search(links, groups, state, path, k, H, alpha, beta, max_rounds, max_sweep
                         new = start[i]
                     else:  # the cheapest cluster, if it is cheaper by more than rounding
                         for h in range(k):
+                            if new >= 0 and costs[h] >= costs[new]:
+                                continue  # the test below takes Python much longer
                             if new < 0 or costs[h] < costs[new] - 1e-12 * (abs(costs[h]) + abs(costs[new])):
                                 new = h
                     if new != was:

@@ -19,10 +19,12 @@ from likewise._compat import (
 )
 from likewise._seeding import (
     COSTLY,
+    MANY_NUMBERS,
     MANY_ROWS,
     ComponentCentroids,
     HintedSubset,
     draw_seeds_from_closure,
+    exchange_seeds,
     extend_seeds,
     find_least_violating,
     is_clearly_better,
@@ -213,8 +215,9 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         Centres are then means of unit rows. A row of zeros has no direction and stays at the origin.
     init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
         Starting centres. With "hints" the first start uses the centroids of the must-link components,
-        selected by a weighted farthest-first traversal, and the others are k-means++ draws. An array gives
-        the only start.
+        selected by a weighted farthest-first traversal, and the others are k-means++ draws. If
+        n_features * n_clusters is at least 4,096, centroids that cover few other rows are exchanged for
+        drawn rows. An array gives the only start.
     n_init : int, default=5
         Number of starts. With links, the start whose nearest-centre clusters break the fewest links is
         kept, and among equals the one with the lowest objective; without links, the lowest objective.
@@ -560,6 +563,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             n_starts, n_hinted = 1 if is_determined else self.n_init, self.n_init
         if self.init == "k-means++" or not len(hinted.rows):
             n_hinted = 0
+        is_costly = X.shape[0] * X.shape[1] * self.n_clusters >= COSTLY
         spaces: dict[int, tuple[HintedSubset, Rows]] = {}
         starts = []
         for number in range(n_starts):
@@ -569,7 +573,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
                 if metric is not plain:
                     draws = X.transform(metric.embed)
                     here = replace(hinted, X=draws.take(hinted.rows))
-                if X.shape[0] > MANY_ROWS or X.shape[0] * X.shape[1] * self.n_clusters >= COSTLY:
+                if X.shape[0] > MANY_ROWS or is_costly:
                     components = ComponentCentroids.from_closure(here.X, here.closure, here.weight, here.rows)
                     draws = reduce_rows(draws, self.n_clusters, components, rng)
                 spaces[id(metric)] = here, draws
@@ -578,6 +582,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
                 seeds = self._draw_seeds(here, draws, rng)
             else:
                 seeds = extend_seeds(draws, np.empty((0, X.shape[1])), self.n_clusters, None, rng)
+            # Components rarely cover all groups evenly. Centres that stand for classes stay where they are.
+            is_wide = number < n_hinted and X.shape[1] * self.n_clusters >= MANY_NUMBERS
+            if (is_costly or is_wide) and self._n_hinted_starts is not None:
+                seeds = exchange_seeds(draws, seeds, rng)
             starts.append(Start(metric.unembed(seeds), metric, learn=metric is not plain))
         return starts
 

@@ -159,8 +159,10 @@ class MPCKMeans(SoftLinks):
         directions if X has more than 128 columns and the metric is full, else all columns, see Notes.
     init : {"auto", "hints", "k-means++"} or array of shape (n_clusters, n_features), default="auto"
         Starting centres. With "hints" the first start uses the centroids of the must-link components,
-        selected by a weighted farthest-first traversal, and the others are k-means++ draws. "auto" also
-        fits without links and continues that fit with the links, see Notes. An array gives the only start.
+        selected by a weighted farthest-first traversal, and the others are k-means++ draws. If
+        n_features * n_clusters is at least 4,096, centroids that cover few other rows are exchanged for
+        drawn rows. "auto" also fits without links and continues that fit with the links, see Notes. An array
+        gives the only start.
     n_init : int, default=5
         Number of starts. Every third start begins with the metric that the must-links suggest, the others
         with the Euclidean metric. After a few iterations, the start of each type whose nearest-centre

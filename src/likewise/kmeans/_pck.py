@@ -50,8 +50,9 @@ class PCKMeans(SoftLinks):
         Multiplied by the weight of each link in the hints.
     init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
         Starting centres. With "hints" the first start uses the centroids of the must-link components,
-        selected by a weighted farthest-first traversal, and the others are k-means++ draws. An array gives
-        the only start.
+        selected by a weighted farthest-first traversal, and the others are k-means++ draws. If
+        n_features * n_clusters is at least 4,096, centroids that cover few other rows are exchanged for
+        drawn rows. An array gives the only start.
     n_init : int, default=5
         Number of starts. After a few iterations, the start whose nearest-centre clusters break the fewest
         links is finished, and among equals the one with the lowest objective; without links all are
