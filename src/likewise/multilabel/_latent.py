@@ -564,15 +564,17 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     def _set_marginals(self, X: Any, Z: np.ndarray, posterior: LabelPosterior) -> None:
         """Fit the combined marginals and the thresholds to out-of-fold probabilities."""
         combine = self.marginals == "combined" and self.decode == "marginal"
-        chances, self._combination = None, None
+        rows, chances, self._combination = None, None, None
         if self.decode == "marginal" and (combine or isinstance(self.threshold, str)):
-            chances, self._combination = cross_fit(X, Z, self._model, posterior, self.l2, combine=combine)
+            rows, chances, self._combination = cross_fit(
+                X, Z, self._model, posterior, self.l2, combine=combine
+            )
         if not isinstance(self.threshold, str):
             self.thresholds_ = np.array(self._check_per_label("threshold", self.threshold))
         elif chances is None:
             self.thresholds_ = np.full(Z.shape[1], 0.5)
         else:
-            self.thresholds_ = find_best_thresholds(chances, Z, self.missing_rates_)
+            self.thresholds_ = find_best_thresholds(chances, Z[rows], self.missing_rates_)
 
     def _describe_hierarchy(
         self, model: LatentHierarchyModel, Z: np.ndarray, counts: np.ndarray
