@@ -456,6 +456,13 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             self._choose_row_unit(largest, checked.dtype, checked.shape[0] * checked.shape[1])
         return checked
 
+    def _check_array(self, X: Any, *, reset: bool) -> Any:
+        """Return validated rows in memory, with ``metric="cosine"`` scaled to unit length."""
+        checked = self._check_X(X, reset=reset)
+        if reset and self._may_scale_rows:
+            self._has_unit_rows = getattr(self, "metric", None) == "cosine"
+        return scale_to_unit_length(checked) if self._has_unit_rows else checked
+
     def _check_largest(self, largest: float, dtype: Any, size: int) -> None:
         """Raise an error for values so large that a sum of squared differences would overflow."""
         if largest > float(np.sqrt(np.finfo(dtype).max / (4.0 * size))):
@@ -579,7 +586,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         """
         self._check_parameters()
         given = X
-        X = self._check_rows(X, reset=True) if in_blocks else self._check_X(X, reset=True)
+        X = self._check_rows(X, reset=True) if in_blocks else self._check_array(X, reset=True)
         hints = self._check_supervision(supervision, X.shape[0], y, given=given)
         return X, hints
 

@@ -74,7 +74,11 @@ class PreviousFit:
 
 # Texts shared by the docstrings of all members. Parameters come in two parts, because some members have a
 # parameter between them.
-_GRAPH = """affinity : {"local", "rbf", "neighbors", "precomputed"}, default="local"
+_GRAPH = """metric : {"euclidean", "cosine"}, default="euclidean"
+        How rows are compared. "cosine" scales each row to unit length first, here and in `predict`, so that
+        only its direction counts, as is usual for texts and embeddings. A row of zeros has no direction and
+        stays at the origin, at distance 1 from all others.
+    affinity : {"local", "rbf", "neighbors", "precomputed"}, default="local"
         The similarity of two rows. "local": exp(-d^2 / (2 s_p s_q)), where the scale of each row is the
         distance to its seventh neighbour (Zelnik-Manor & Perona 2004). "rbf": the same with one scale for all
         rows. "neighbors": 1 if two rows are nearest neighbours of each other, 1/2 if one is a neighbour of
@@ -171,6 +175,7 @@ class SpectralFamily(HintedClusterer):
     violations_: Satisfaction
 
     n_clusters: int
+    metric: str
     affinity: str
     n_neighbors: Any
     scale: Any
@@ -186,6 +191,7 @@ class SpectralFamily(HintedClusterer):
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": Rule.integer(1),
+        "metric": Rule.choice("euclidean", "cosine"),
         "affinity": Rule.choice("local", "rbf", "neighbors", "precomputed"),
         "n_neighbors": Rule.either(Rule.choice(None, "auto"), Rule.integer(1)),
         "scale": Rule.either(Rule.choice("median", "mean"), Rule.real(0, strict=True)),
@@ -200,6 +206,7 @@ class SpectralFamily(HintedClusterer):
     }
 
     _sparse_rows = "sparse"
+    _may_scale_rows = True
     _seconds_per_row: ClassVar[float] = 3e-5  # of a fit with ten clusters, without the search for neighbours
     # Whether links implied by bags are derived from label sets; listing all pairs could take too long.
     _reads_label_sets: ClassVar[bool] = False
@@ -238,6 +245,11 @@ class SpectralFamily(HintedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if self.affinity == "precomputed" and self.metric == "cosine":
+            raise ValueError(
+                f"{type(self).__name__}: metric='cosine' scales rows, but with affinity='precomputed' X "
+                "contains similarities. Pass rows and another affinity, or omit metric."
+            )
         if self.affinity == "neighbors" and self.n_neighbors is None:
             raise ValueError(
                 f"{type(self).__name__}: affinity='neighbors' requires a number of neighbours; got "
@@ -495,7 +507,7 @@ class SpectralFamily(HintedClusterer):
             The cluster of each row.
         """
         check_is_fitted(self)
-        X = self._check_X(X, reset=False)
+        X = self._check_array(X, reset=False)
         if self._X is None:
             return self._predict_similar(X)
         graph, recipe = self._last.graph, self._last.recipe

@@ -144,6 +144,7 @@ class FlexibleSpectralClustering(SpectralFamily):
         n_clusters: int = 8,
         *,
         level: float | Literal["auto"] = "auto",
+        metric: str = "euclidean",
         affinity: str = "local",
         n_neighbors: Any = "auto",
         scale: Any = "median",

@@ -185,6 +185,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
         max_links: float | None = None,
         shift: float | Literal["auto"] = "auto",
         max_iter: int = 300,
+        metric: str = "euclidean",
         affinity: str = "local",
         n_neighbors: Any = "auto",
         scale: Any = "median",

@@ -94,6 +94,10 @@ class PropagationClustering(HintedClusterer):
     n_neighbors : int, default=10
         Number of neighbours of each row in the graph; fewer if the average cluster has fewer than
         ``2 * n_neighbors`` rows.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        How rows are compared. "cosine" scales each row to unit length first, here and in `predict`, so that
+        only its direction counts, as is usual for texts and embeddings. A row of zeros has no direction and
+        stays at the origin, at distance 1 from all others.
     restart : float, default=0.03
         :math:`\gamma`, the weight of the initial clusters relative to the neighbours of a row; above 0 and
         below 1.
@@ -181,12 +185,14 @@ class PropagationClustering(HintedClusterer):
     _hints: Supervision
 
     _sparse_rows = "sparse"
+    _may_scale_rows = True
     _splits_new_rows = True
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": Rule.integer(1),
         "fixed_n_clusters": Rule.choice(True, False),
         "n_neighbors": Rule.integer(1),
+        "metric": Rule.choice("euclidean", "cosine"),
         "restart": Rule(
             "a number above 0 and below 1", lambda v: Rule.real(0, strict=True).holds(v) and v < 1
         ),
@@ -205,6 +211,7 @@ class PropagationClustering(HintedClusterer):
         *,
         fixed_n_clusters: bool = True,
         n_neighbors: int = 10,
+        metric: str = "euclidean",
         restart: float = 0.03,
         neighbor_search: str = "cells",
         n_init: int = 5,
@@ -215,6 +222,7 @@ class PropagationClustering(HintedClusterer):
         self.n_clusters = n_clusters
         self.fixed_n_clusters = fixed_n_clusters
         self.n_neighbors = n_neighbors
+        self.metric = metric
         self.restart = restart
         self.neighbor_search = neighbor_search
         self.n_init = n_init
@@ -243,7 +251,8 @@ class PropagationClustering(HintedClusterer):
             The fitted clusterer.
         """
         reused = self._reused
-        if reused is not None and reused.X is X:  # already validated
+        if reused is not None and reused.X is X and self.metric == "euclidean":  # already validated
+            self._has_unit_rows = False
             self._check_parameters()
             self.n_features_in_ = X.shape[1]
             hints = self._check_supervision(supervision, X.shape[0], y, given=X)
@@ -421,7 +430,7 @@ class PropagationClustering(HintedClusterer):
 
     def _make_recipe_key(self) -> tuple[Any, ...]:
         """Return the parameters on which the prepared rows depend."""
-        names = "n_clusters", "n_neighbors", "restart", "neighbor_search", "n_init", "learn_metric"
+        names = "n_clusters", "n_neighbors", "metric", "restart", "neighbor_search", "n_init", "learn_metric"
         seed = self.random_state
         same = seed if isinstance(seed, int | np.integer) else object()  # other seeds cannot be compared
         centers = None if self._initial_centers is None else self._initial_centers.tobytes()
