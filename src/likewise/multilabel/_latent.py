@@ -8,12 +8,13 @@ from math import ceil, log
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from likewise._compat import CallbackSupportMixin, check_random_state, with_callbacks
-from likewise.base import FitProgress, Rule, warn_caller
+from likewise.base import FitProgress, Rule, warn_caller, warn_if_long
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.kernels.label_tree import most_probable
@@ -384,6 +385,11 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             )
         rng = check_random_state(self.random_state)
         starts = [given] if given is not None else list(self._make_starts(X, labels, allowed, rng))
+        # Measured for a dozen iterations; the average row of sparse X counts as its non-zero values.
+        n_values = X.nnz if issparse(X) else X.size
+        cost = len(labels.Y) * 4e-6 + n_values * 8e-8
+        suggestion = "Fit a sample of the rows, and predict the others."
+        warn_if_long(self, labels.n_labels * cost * len(starts), suggestion)
         progress = FitProgress(self, X, len(starts))
         best: EMResult | None = None
         for hierarchy in starts:

@@ -18,7 +18,7 @@ from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 from likewise.backends import get_n_threads
 from likewise.backends.neighbor_index import NeighborIndex
 from likewise.backends.neighbors import estimate_search_seconds
-from likewise.base import FitProgress, HintedClusterer, Rule
+from likewise.base import FitProgress, HintedClusterer, Rule, warn_if_long
 from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.spectral._affinity import (
     Graph,
@@ -27,7 +27,7 @@ from likewise.spectral._affinity import (
     build_graph,
     compute_similarities,
 )
-from likewise.spectral._base import fit_kmeans, warn_equal_rows, warn_if_long, warn_low_recall
+from likewise.spectral._base import fit_kmeans, warn_equal_rows, warn_low_recall
 from likewise.spectral._classes import PreparedRows, PropagatedClasses, Smoother, propagate_classes
 from likewise.spectral._gaussian_metric import HintedMixtureRows, LearnedMetric, MixtureSpace, learn_metric
 from likewise.spectral._link_evidence import (
@@ -47,7 +47,8 @@ from likewise.supervision.cliques import derive_implied_links
 # small ones (with 0.03 the ARI of the initial clusters falls from .26 to .13 on protein).
 _FIRST_RESTART = 0.1
 _LEAST_NEIGHBORS = 2
-_SECONDS_PER_ROW = 3e-5  # of a fit with ten clusters and 200 links, without the search for neighbours
+# Seconds of a fit with 200 links per row, and per row and cluster, without the search for neighbours.
+_SECONDS_PER_ROW = (1.2e-5, 1.3e-6)
 # The metric is learned from the links as if they were certain. With at least this many links and an estimated
 # error rate of at least this, it is also learned from uncertain links; this second metric is kept unless its
 # log-evidence is lower by more than the margin.
@@ -444,7 +445,7 @@ class PropagationClustering(HintedClusterer):
     def _prepare(self, X: Any, key: tuple[Any, ...]) -> PreparedRows:
         """Build the graph and the initial clusters, and smooth these along the graph."""
         search = estimate_search_seconds(X.shape[0], X.shape[1], self.neighbor_search, is_sparse=issparse(X))  # type: ignore[arg-type]
-        seconds = search + _SECONDS_PER_ROW * X.shape[0]
+        seconds = search + X.shape[0] * (_SECONDS_PER_ROW[0] + _SECONDS_PER_ROW[1] * self.n_clusters)
         warn_if_long(self, seconds, "Fit a sample of the rows, and predict the others.")
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=3)
         centers = self._initial_centers
