@@ -75,7 +75,8 @@ class FastTag(MultilabelClassifier):
     validation_fraction : float, default=0.2
         Fraction of rows held out to choose the parameters that are "auto": those with the best average
         precision of the recorded labels, over all held-out rows and labels, are used to refit on all rows.
-        With fewer than 10 rows, or no label on the held-out rows, the middle values and one layer are used.
+        At most 5,000 held-out rows are used. With fewer than 10 rows, or no label on the held-out rows, the
+        middle values and one layer are used.
     threshold : float or array of shape (n_labels,), default=0.5
         A label is predicted if its probability is above this.
     random_state : int, RandomState or None, default=None

@@ -193,8 +193,9 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     threshold : float, array of shape (n_labels,) or "f1", default="f1"
         A label is predicted if its probability is above this. ``"f1"`` chooses the threshold of each label
         that maximises F1 for out-of-fold probabilities of the training rows, corrected for missing labels;
-        :meth:`calibrate` uses other rows. With ``decode="map"`` no threshold is used, and a numeric value
-        raises `ValueError`.
+        :meth:`calibrate` uses other rows. With more than 40,000 rows, a sample of at least 20,000 that has
+        about 200 records of each label is used, as for the weights of `marginals`. With ``decode="map"`` no
+        threshold is used, and a numeric value raises `ValueError`.
     max_iter : int, default=100
         Maximum number of EM iterations.
     tol : float, default=1e-4
