@@ -1,4 +1,7 @@
-"""Results of benchmarks as JSON: one file per script, with date, command and commit of every part."""
+"""Results of benchmarks as JSON: one file per script, with date, command and commit of every part.
+
+Git ignores them, except those that `tables.py` reads, so the tables can be made again from a clone.
+"""
 
 import datetime
 import json
@@ -24,6 +27,15 @@ def find_commit():
     return done.stdout.strip() if done.returncode == 0 else None
 
 
+def round_numbers(value):
+    """Round all floats to six significant digits; less differs between any two runs."""
+    if isinstance(value, dict):
+        return {key: round_numbers(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [round_numbers(each) for each in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
 def save_part(name, part, rows, command, **more):
     """Replace one part of results/<name>.json; the other parts stay as they are."""
     results = read_results(name)
@@ -34,7 +46,7 @@ def save_part(name, part, rows, command, **more):
         "commit": find_commit(),
         "versions": {"python": platform.python_version(), **{p: metadata.version(p) for p in packages}},
         **more,
-        "rows": rows,
+        "rows": round_numbers(rows),
     }
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")

@@ -1,11 +1,18 @@
-"""Every public clusterer at 10^3, 10^4 and 10^5 rows of 16 columns, next to its floor.
+"""Every public estimator at 10^3, 10^4 and 10^5 rows of 16 columns, next to its floor.
 
 Run `python benchmarks/growth.py`, with `--only PCKMeans SpectralLearning` for some methods. A floor is the
-estimator of scikit-learn that does the same work without hints: `KMeans`, `MiniBatchKMeans`,
-`GaussianMixture`, `SpectralClustering` or `LogisticRegression` with all labels. Rows are ten overlapping
-Gaussian groups; hints are 200 links, half of them must-links, or 200 labelled rows. All settings are
-defaults, except that methods have as many starts as their floor. Spectral methods are measured twice: on the
-rows, and on a given graph, which is the one that `SpectralLearning` builds.
+estimator of scikit-learn that does the same work without hints:
+
+- `KMeans`, `MiniBatchKMeans`, `GaussianMixture` or `SpectralClustering` for clusterers of the same family;
+  `SpectralClustering` also for `GroupClustering`, which searches the neighbours of all rows as well;
+- `LogisticRegression` with all labels for clusterers that fit such a model;
+- `LinearDiscriminantAnalysis` with all labels for metric learners: the linear map that classes determine;
+- `OneVsRestClassifier` of `LogisticRegression` for multi-label classifiers, with the same labels.
+
+Rows are ten overlapping Gaussian groups; hints are 200 links, half of them must-links, 200 triplets or 200
+labelled rows. Multi-label classifiers get rows from a random tree of eight labels, of which 30 % are
+missing. All settings are defaults, except that methods have as many starts as their floor. Spectral methods
+are measured twice: on the rows, and on a given graph, which is the one that `SpectralLearning` builds.
 
 Each cell is one process with one thread, in which a small fit compiles first: CPU time, as the mean of fits
 that take at least a second together, and the memory that the first of them adds. A cell that exceeds
@@ -17,9 +24,12 @@ cache (cold) and with it (warm), next to the floor in the same turn.
 
 import argparse
 import contextlib
+import importlib
+import inspect
 import json
 import multiprocessing
 import os
+import pkgutil
 import resource
 import signal
 import subprocess
@@ -32,17 +42,20 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 from sklearn.cluster import KMeans, MiniBatchKMeans, SpectralClustering
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, f1_score
 from sklearn.mixture import GaussianMixture
+from sklearn.multiclass import OneVsRestClassifier
 from threadpoolctl import threadpool_limits
 
 import likewise
 from _results import find_commit, read_results, save_part
 from likewise import Supervision
-from likewise.supervision import sample_links
+from likewise.datasets import make_label_tree
+from likewise.supervision import sample_links, sample_triplets
 
-D, K, N_HINTS = 16, 10, 200
+D, K, N_HINTS, N_LABELS = 16, 10, 200, 8
 SMALL = 2_000  # rows of the fit that compiles; small problems are solved without compiled code
 GRAPH = ", graph"  # end of the name of a method that gets a graph instead of rows
 FLOORS = {
@@ -56,6 +69,8 @@ FLOORS = {
     "SpectralClustering" + GRAPH: lambda: SpectralClustering(
         K, affinity="precomputed", eigen_solver="lobpcg", random_state=0
     ),
+    "LinearDiscriminantAnalysis": lambda: LinearDiscriminantAnalysis(),
+    "OneVsRestClassifier": lambda: OneVsRestClassifier(LogisticRegression()),
 }
 ONE_START = {"n_init": 1}
 METHODS = {  # name: floor, parameters
@@ -80,6 +95,27 @@ METHODS = {  # name: floor, parameters
     "BagSpectralClustering": ("SpectralClustering", {}),
     "ConstrainedKernelKMeans": ("SpectralClustering", {}),
     "FlexibleSpectralClustering": ("SpectralClustering", {}),
+    "GroupClustering": ("SpectralClustering", {}),
+    "SSSVaD": ("KMeans", ONE_START),
+    "ITML": ("LinearDiscriminantAnalysis", {}),
+    "MMC": ("LinearDiscriminantAnalysis", {}),
+    "RCA": ("LinearDiscriminantAnalysis", {"cannot": "drop"}),
+    "LSML": ("LinearDiscriminantAnalysis", {}),
+    "RelativeSVM": ("LinearDiscriminantAnalysis", {}),
+    "SparseLP": ("LinearDiscriminantAnalysis", {}),
+    "BinaryRelevance": ("OneVsRestClassifier", {}),
+    "ChowLiuTree": ("OneVsRestClassifier", {}),
+    "CliqueLabelGraph": ("OneVsRestClassifier", {}),
+    "FastTag": ("OneVsRestClassifier", {}),
+    "LatentHierarchyClassifier": ("OneVsRestClassifier", {}),
+}
+LEFT_OUT = {
+    "HintedClusterer": "a base class",
+    "KMeansFamily": "a base class",
+    "HintSearchCV": "fits other estimators",
+    "ImageFeatures": "takes files; see features.py",
+    "SoundFeatures": "takes files; see features.py",
+    "TextFeatures": "takes texts; see features.py",
 }
 GIVEN_GRAPH = [
     "SpectralLearning",
@@ -95,6 +131,22 @@ for _name in GIVEN_GRAPH:
     )
 
 
+def find_estimators():
+    """Return every public class with a method `fit`, by name."""
+    found = {}
+    for module in pkgutil.iter_modules(likewise.__path__):
+        if module.name.startswith("_") or module.name in ("cli", "studio"):
+            continue
+        public = importlib.import_module(f"likewise.{module.name}")
+        for name, cls in inspect.getmembers(public, inspect.isclass):
+            if hasattr(cls, "fit") and cls.__module__.startswith("likewise."):
+                found[name] = cls
+    return found
+
+
+ESTIMATORS = find_estimators()
+
+
 def draw_rows(n):
     """Return ten groups, whose centres are about 4.5 standard deviations apart, and their classes."""
     rng = np.random.default_rng(0)
@@ -103,23 +155,48 @@ def draw_rows(n):
     return centers[y] + rng.normal(size=(n, D)), y
 
 
+def is_multilabel(name):
+    return "OneVsRestClassifier" in (name, METHODS.get(name, [None])[0])
+
+
+def draw_problem(name, n, n_hints=N_HINTS):
+    """Return rows, the other arguments of `fit`, and the true classes or labels."""
+    if is_multilabel(name):
+        tree = make_label_tree(n, N_LABELS, n_features=D, random_state=0)
+        return tree.X, (tree.Z,), {}, tree.Y
+    X, y = draw_rows(n)
+    if name in FLOORS:
+        return X, (y,) if name in ("LogisticRegression", "LinearDiscriminantAnalysis") else (), {}, y
+    kinds = ESTIMATORS[name.removesuffix(GRAPH)].supported_hints
+    if "links" in kinds:
+        hints = sample_links(y, n_hints, balance=0.5, random_state=0)
+    elif "triplets" in kinds:
+        hints = sample_triplets(y, n_hints, neither=False, random_state=0)
+    else:
+        known = np.random.default_rng(0).permutation(n)[:n_hints]
+        labels = np.full(n, -1)
+        labels[known] = y[known]
+        hints = Supervision.from_labels(labels)
+    return X, (), {"supervision": hints}, y
+
+
 def make_model(name):
     if name in FLOORS:
         return FLOORS[name]()
-    parameters = METHODS[name][1]
-    return getattr(likewise, name.removesuffix(GRAPH))(K, random_state=0, **parameters)
+    cls = ESTIMATORS[name.removesuffix(GRAPH)]
+    common = {"n_clusters": K, "random_state": 0}
+    taken = {key: value for key, value in common.items() if key in inspect.signature(cls).parameters}
+    return cls(**taken, **METHODS[name][1])
 
 
-def make_arguments(name, y, n_hints=N_HINTS):
-    """Return the arguments of `fit` besides the rows."""
-    if name in FLOORS:
-        return {"y": y} if name == "LogisticRegression" else {}
-    if "links" in getattr(likewise, name.removesuffix(GRAPH)).supported_hints:
-        return {"supervision": sample_links(y, n_hints, balance=0.5, random_state=0)}
-    known = np.random.default_rng(0).permutation(len(y))[:n_hints]
-    labels = np.full(len(y), -1)
-    labels[known] = y[known]
-    return {"supervision": Supervision.from_labels(labels)}
+def compute_score(name, model, X, truth):
+    """Return the adjusted Rand index of a clusterer, or the F1 of a multi-label classifier."""
+    if is_multilabel(name):
+        return {"f1": float(f1_score(truth, model.predict(X), average="macro", zero_division=0))}
+    if not hasattr(model, "labels_") and not hasattr(model, "predict"):
+        return {}  # a metric learner
+    labels = model.labels_ if hasattr(model, "labels_") else model.predict(X)
+    return {"ari": float(adjusted_rand_score(truth, labels))}
 
 
 def save_graph(n, folder):
@@ -146,29 +223,35 @@ def reset_peak():
         Path("/proc/self/clear_refs").write_text("5")
 
 
+def fit(name, X, labels, hints):
+    model = make_model(name).fit(X, *labels, **hints)
+    getattr(model, "labels_", None)  # GroupClustering computes them when they are first read
+    return model
+
+
 def measure_cell(name, n, limit, folder):
-    """Fit one method at one size; write CPU seconds, MiB besides the rows, and the adjusted Rand index."""
-    (few, few_y), (X, y) = draw_rows(SMALL), draw_rows(n)
+    """Fit one method at one size; write CPU seconds, MiB besides the rows, and the score."""
+    few, few_labels, few_hints, _ = draw_problem(name, SMALL, 5 * N_HINTS)
+    X, labels, hints, truth = draw_problem(name, n)
     if name.endswith(GRAPH):
         few, X = read_graph(folder, SMALL), read_graph(folder, n)
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
-        make_model(name).fit(few, **make_arguments(name, few_y, 5 * N_HINTS))
+        fit(name, few, few_labels, few_hints)
         with open(folder / "warnings", "w") as file:
             warnings.simplefilter("always")
             warnings.showwarning = lambda message, *_: print(message, file=file, flush=True)
-            arguments, n_fits, added = make_arguments(name, y), 0, None
+            n_fits, added = 0, None
             stop = int(time.process_time() + limit) + 1
             resource.setrlimit(resource.RLIMIT_CPU, (stop, stop + 5))
             reset_peak()
             before, start, spent = read_memory("VmRSS"), time.process_time(), 0.0
             while spent < 1.0 and n_fits < 100:
-                model = make_model(name).fit(X, **arguments)
+                model = fit(name, X, labels, hints)
                 spent, n_fits = time.process_time() - start, n_fits + 1
                 if added is None:
                     added = max(read_memory("VmHWM") - before, 0.0)
-    labels = model.labels_ if hasattr(model, "labels_") else model.predict(X)
-    found = {"cpu": spent / n_fits, "MiB": added, "ari": float(adjusted_rand_score(y, labels))}
+    found = {"cpu": spent / n_fits, "MiB": added, **compute_score(name, model, X, truth)}
     (folder / "found").write_text(json.dumps(found))
 
 
@@ -266,11 +349,13 @@ def run_first(repeats):
 
 
 def check_complete():
-    """Refuse to run if a public clusterer is missing in METHODS."""
-    public = {name for name in likewise.__all__ if hasattr(getattr(likewise, name), "fit_predict")}
-    missing = public - set(METHODS) - {"HintSearchCV"}  # which fits other clusterers
+    """Refuse to run if a public estimator is missing in METHODS."""
+    missing = set(ESTIMATORS) - set(METHODS) - set(LEFT_OUT)
     if missing:
-        raise SystemExit(f"METHODS has no entry for {', '.join(sorted(missing))}: add their floors.")
+        raise SystemExit(
+            f"METHODS has no entry for {', '.join(sorted(missing))}: add their floors, or say in LEFT_OUT "
+            "why they are not measured."
+        )
 
 
 def main():
@@ -308,7 +393,8 @@ def main():
     kept = read_results("growth").get("cells", {}).get("rows", []) if len(args.only) < len(names) else []
     kept = [r for r in kept if (r["method"], r["rows"]) not in done]
     command = f"python benchmarks/growth.py --limit {args.limit:g}"
-    save_part("growth", "cells", kept + records, command, limit=args.limit)
+    cells = sorted(kept + records, key=lambda r: (r["rows"], names.index(r["method"])))
+    save_part("growth", "cells", cells, command, limit=args.limit)
 
 
 if __name__ == "__main__":

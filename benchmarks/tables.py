@@ -2,8 +2,8 @@
 
 Run `python benchmarks/tables.py` after the benchmarks. In `benchmarks/README.md`, `docs/benchmarks.md` and
 `docs/many-groups.md`, what stands between `<!-- table: embeddings fits -->` and `<!-- end of table -->` is
-replaced by the table of the part `fits` in `results/embeddings.json`. A table whose part has not been
-measured stays as it is.
+replaced by the table of the part `fits` in `results/embeddings.json`. A table whose part is missing there
+stays as it is. Results that were committed give the tables of the pages, so on a clean tree no page changes.
 """
 
 import re
@@ -341,17 +341,22 @@ def replace_table(match):
     found = read_results(name).get("runs" if is_split else part)
     note, table = ("", None) if found is None else MAKE[name, part](found)
     if found is None or table is None:
-        print(f"{name} {part}: not measured here, the table stays as it is")
+        print(f"{name} {part}: not in results/{name}.json, the table stays as it is")
         return match.group(0)
     measured = f"Measured on {found['date']} at commit {found['commit']} with `{found['command']}`.{note}"
     measured = note.strip() if is_split else measured
     return f"<!-- table: {name} {part} -->\n{measured}\n\n{table}\n<!-- end of table -->"
 
 
+def replace_tables(text):
+    """Return the text of a page with its tables made from the results."""
+    return MARKED.sub(replace_table, text)
+
+
 def main():
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        page.write_text(MARKED.sub(replace_table, text), encoding="utf-8")
+        page.write_text(replace_tables(text), encoding="utf-8")
         print(f"{page.relative_to(ROOT)}: {len(MARKED.findall(text))} tables")
 
 

@@ -39,6 +39,7 @@ from likewise.exceptions import (
     InfeasibleSupervisionError,
     LikewiseError,
     LikewiseWarning,
+    LongFitWarning,
     SupervisionError,
     TooFewClustersWarning,
     UnsupportedSupervisionError,
@@ -234,6 +235,19 @@ def warn_caller(message: str | Warning, category: type[Warning] = LikewiseWarnin
     warnings.warn(message, category, stacklevel=level + 1)
 
 
+def warn_if_long(estimator: Any, seconds: float, suggestion: str) -> None:
+    """Warn before a fit that is expected to take more than a minute."""
+    if seconds > _LONG:
+        minutes = max(round(seconds / 60), 1)
+        warn_caller(
+            LongFitWarning(
+                f"{{estimator}}: this fit will take about {minutes} minute(s) on one core.",
+                suggestion,
+                estimator=type(estimator).__name__,
+            )
+        )
+
+
 @dataclass(frozen=True)
 class Warned:
     """A warning that was caught during a fit, possibly in another process, to be repeated to the caller."""
@@ -334,6 +348,7 @@ def check_finite(X: Rows, name: str) -> float:
 
 
 # Weighted sums of squares above the first are close to overflow, weights below the second to underflow.
+_LONG = 60.0  # seconds of a fit that is announced beforehand
 _LARGEST_SUM = float(np.finfo(np.float64).max) * 2.0**-100
 _SMALLEST_WEIGHT = 2.0**-900
 
@@ -455,6 +470,13 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             largest = max(float(checked.max()), -float(checked.min()))
             self._choose_row_unit(largest, checked.dtype, checked.shape[0] * checked.shape[1])
         return checked
+
+    def _check_array(self, X: Any, *, reset: bool) -> Any:
+        """Return validated rows in memory, with ``metric="cosine"`` scaled to unit length."""
+        checked = self._check_X(X, reset=reset)
+        if reset and self._may_scale_rows:
+            self._has_unit_rows = getattr(self, "metric", None) == "cosine"
+        return scale_to_unit_length(checked) if self._has_unit_rows else checked
 
     def _check_largest(self, largest: float, dtype: Any, size: int) -> None:
         """Raise an error for values so large that a sum of squared differences would overflow."""
@@ -579,7 +601,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         """
         self._check_parameters()
         given = X
-        X = self._check_rows(X, reset=True) if in_blocks else self._check_X(X, reset=True)
+        X = self._check_rows(X, reset=True) if in_blocks else self._check_array(X, reset=True)
         hints = self._check_supervision(supervision, X.shape[0], y, given=given)
         return X, hints
 

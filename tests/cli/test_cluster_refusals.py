@@ -20,7 +20,7 @@ def test_k_is_required_and_positive(run, files):
     ("words", "output"),
     [
         (("--method", "k-means", "--hints", "hints.csv"), "uses no hints"),
-        (("--method", "gm-pr", "--metric", "full"), "--metric is for methods of the k-means family"),
+        (("--method", "gm-pr", "--metric", "full"), "--metric is for methods of the k-means family and of"),
         (
             ("--method", "pck-means", "--metric", "full"),
             "--metric of pck-means must be one of 'euclidean', 'cosine'",

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from likewise.multilabel import FastTag
+from likewise.multilabel import FastTag, _fast_tag
 from likewise.multilabel._fast_tag import (
     RidgeAxes,
     compute_restoring_terms,
@@ -214,3 +214,17 @@ def test_enrich_needs_the_labels_of_the_fit():
 def test_bad_parameters(params, words):
     with pytest.raises(ValueError, match=words):
         FastTag(**params).fit(*problem(0))
+
+
+def test_settings_are_compared_on_a_bounded_number_of_rows(monkeypatch):
+    sizes, compute = [], _fast_tag.average_precision_score
+    monkeypatch.setattr(_fast_tag, "MOST_HELD_OUT", 15)
+
+    def record(wanted, scores):
+        sizes.append(len(wanted))
+        return compute(wanted, scores)
+
+    monkeypatch.setattr(_fast_tag, "average_precision_score", record)
+    X, Y = problem(0, n=200)
+    FastTag(random_state=0).fit(X, Y)
+    assert set(sizes) == {15 * Y.shape[1]}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
 from likewise.datasets import make_label_tree
-from likewise.multilabel import LatentHierarchyClassifier
+from likewise.multilabel import LatentHierarchyClassifier, _combined
 from likewise.multilabel._combined import cross_fit, find_best_thresholds
 from likewise.multilabel._em import infer
 from reference import multilabel as twin
@@ -70,7 +70,7 @@ def test_default_thresholds_come_from_classifiers_that_have_not_seen_the_row():
     data = make_label_tree(400, 5, missing_rate=0.3, random_state=0)
     model = LatentHierarchyClassifier().fit(data.X, data.Z)
     posterior = infer(model._model, data.X, data.Z.astype(np.uint8))
-    chances, _ = cross_fit(data.X, data.Z.astype(np.uint8), model._model, posterior, 1.0, combine=True)
+    _, chances, _ = cross_fit(data.X, data.Z.astype(np.uint8), model._model, posterior, 1.0, combine=True)
     wanted = find_best_thresholds(chances, data.Z, model.missing_rates_)
     np.testing.assert_array_equal(model.thresholds_, wanted)
     seen = find_best_thresholds(model.predict_proba(data.X), data.Z, model.missing_rates_)
@@ -82,3 +82,23 @@ def test_given_thresholds_are_kept():
     plain = LatentHierarchyClassifier(threshold=[0.1, 0.2, 0.3, 0.4, 0.5]).fit(data.X, data.Z)
     np.testing.assert_array_equal(plain.thresholds_, [0.1, 0.2, 0.3, 0.4, 0.5])
     np.testing.assert_array_equal(plain.predict(data.X), plain.predict_proba(data.X) > plain.thresholds_)
+
+
+def test_thresholds_of_many_rows_come_from_a_sample_with_enough_records(monkeypatch):
+    data = make_label_tree(3000, 5, missing_rate=0.3, random_state=0)
+    fit, new = slice(0, 2000), slice(2000, None)
+    whole = LatentHierarchyClassifier().fit(data.X[fit], data.Z[fit])
+    monkeypatch.setattr(_combined, "_MOST_ROWS", 400)
+    monkeypatch.setattr(_combined, "_FEWEST_RECORDS", 60)
+    rarest = data.Z[fit].sum(axis=0).min()
+    posterior = infer(whole._model, data.X[fit], data.Z[fit].astype(np.uint8))
+    Z = data.Z[fit].astype(np.uint8)
+    rows, chances, _ = cross_fit(data.X[fit], Z, whole._model, posterior, 1.0, combine=True)
+    assert len(chances) == len(rows) == 2000 // int(2000 / max(400, 2000 * 60 / rarest)) < 2000
+    part = LatentHierarchyClassifier().fit(data.X[fit], data.Z[fit])
+    np.testing.assert_array_equal(part.coef_, whole.coef_)  # which all rows determine
+    scores = [f1_score(data.Y[new], model.predict(data.X[new]), average="macro") for model in (whole, part)]
+    assert scores[1] > scores[0] - 0.02
+    order = np.random.default_rng(0).permutation(2000)
+    turned = LatentHierarchyClassifier().fit(data.X[fit][order], data.Z[fit][order])
+    np.testing.assert_allclose(turned.thresholds_, part.thresholds_, atol=1e-6)

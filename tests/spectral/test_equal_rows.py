@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from likewise import Supervision, spectral
+from likewise import Supervision, base, spectral
 from likewise.backends import neighbors
 from likewise.backends.neighbors import estimate_search_seconds
 from likewise.exceptions import LikewiseWarning, LongFitWarning
-from likewise.spectral import PropagationClustering, SpectralLearning, _base
+from likewise.spectral import PropagationClustering, SpectralLearning, _base, _propagation_clustering
 
 METHODS = [
     spectral.BagSpectralClustering,
@@ -54,12 +54,24 @@ def test_a_long_fit_is_announced(monkeypatch, cls):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cls(2, n_neighbors=5, random_state=0).fit(X)
-    monkeypatch.setattr(_base, "_LONG", 1e-9)
+    monkeypatch.setattr(base, "_LONG", 1e-9)
     with pytest.warns(LongFitWarning, match=rf"{cls.__name__}: this fit will take about 1 minute.*sample"):
         cls(2, n_neighbors=5, random_state=0).fit(X)
 
 
-def test_the_estimate_grows_with_the_work():
+@pytest.mark.parametrize("cls", METHODS)
+def test_the_estimate_grows_with_rows_and_clusters(monkeypatch, cls):
+    seconds = []
+    monkeypatch.setattr(_base, "warn_if_long", lambda *args: seconds.append(args[1]))
+    monkeypatch.setattr(_propagation_clustering, "warn_if_long", lambda *args: seconds.append(args[1]))
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    for n, k in ((100, 2), (200, 2), (200, 8)):
+        cls(k, n_neighbors=20, random_state=0).fit(X[:n])
+    assert seconds == sorted(set(seconds))
+    assert 1e-5 < seconds[0] / 100 < 1e-3
+
+
+def test_the_estimate_of_the_search_grows_with_the_work():
     exact = [estimate_search_seconds(n, 64, "exact") for n in (10**4, 10**5, 10**6)]
     assert exact[0] < 1 < exact[1] < 60 < exact[2]
     assert estimate_search_seconds(10**5, 64, "auto") < 10

@@ -100,10 +100,10 @@ class MethodOptions:
 
     metric: str | None = _parameter(
         "--metric",
-        "methods of the k-means family",
+        "methods of the k-means family and of graphs",
         type=click.Choice(["full", "diagonal", "euclidean", "cosine"]),
         help="full or diagonal: the kind of metric to learn. cosine: compare the directions of rows, as is "
-        "usual for texts and embeddings, in k-means methods that learn no metric.",
+        "usual for texts and embeddings, in methods of graphs and k-means methods that learn no metric.",
     )
     per_cluster: bool | None = _parameter(
         "--per-cluster",

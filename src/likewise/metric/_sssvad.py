@@ -231,7 +231,8 @@ class SSSVaD(HintedClusterer):
         rows = np.asarray(X, dtype=np.float64) / self._scale
         centers = np.asarray(self.cluster_centers_, dtype=np.float64) / self._scale
         shift = centers.mean(axis=0)  # centred for numerical accuracy
-        costs = _compute_costs(rows - shift, centers - shift, self.feature_weights_, self.temperature)
+        rows, centers = rows - shift, centers - shift
+        costs = _compute_costs(rows, np.square(rows), centers, self.feature_weights_, self.temperature)
         return costs.argmin(axis=1).astype(np.int32)
 
 
@@ -259,7 +260,7 @@ class SssvadProblem:
     def __init__(
         self, X: np.ndarray, comparisons: Comparisons, price: float, margin: float, temperature: float
     ) -> None:
-        self.X = X
+        self.X, self._squares = X, np.square(X)
         self.anchors = comparisons.rows[:, 0]
         self.price = price * comparisons.weights
         self.margin = margin
@@ -267,15 +268,13 @@ class SssvadProblem:
         self.excess = np.square(comparisons.get_near_differences(X)) - np.square(
             comparisons.get_far_differences(X)
         )  # D(a, b) - D(a, c), column by column
-        m = len(comparisons)
-        self._onto_rows = csr_array((np.ones(m), (self.anchors, np.arange(m))), shape=(len(X), m))
 
     def assign(self, state: SssvadState) -> SssvadState:
         """Assign each row to its cheapest cluster; the cost of a row does not depend on other labels."""
         d = self.X.shape[1]
-        costs = _compute_costs(self.X, state.centers, state.weights, self.temperature)
+        costs = _compute_costs(self.X, self._squares, state.centers, state.weights, self.temperature)
         violated = np.maximum(self.margin + self.excess @ state.weights.T / d, 0.0)
-        costs += self._onto_rows @ (self.price[:, None] * np.square(violated))
+        np.add.at(costs, self.anchors, self.price[:, None] * np.square(violated))
         labels = costs.argmin(axis=1)
         every = np.arange(len(labels))
         if len(state.labels):  # rounding must not move rows between clusters of equal cost
@@ -300,7 +299,7 @@ class SssvadProblem:
         centers = np.where(
             count[:, None] > 0, (member @ self.X) / np.maximum(count, 1)[:, None], state.centers
         )
-        spread = member @ np.square(self.X - centers[labels])
+        spread = np.maximum(member @ self._squares - count[:, None] * np.square(centers), 0.0)
         return SssvadState(labels, centers, self._minimise_weights(labels, count, spread, weights), np.inf)
 
     def _minimise_weights(
@@ -344,11 +343,14 @@ class SssvadProblem:
         return d * softmax(found.x.reshape(k, d), axis=1)
 
 
-def _compute_costs(X: np.ndarray, centers: np.ndarray, weights: np.ndarray, temperature: float) -> np.ndarray:
-    """Return D_h(x, mu_h) + tau Omega(w_h) for each row and cluster."""
+def _compute_costs(
+    X: np.ndarray, squares: np.ndarray, centers: np.ndarray, weights: np.ndarray, temperature: float
+) -> np.ndarray:
+    """Return D_h(x, mu_h) + tau Omega(w_h) for each row and cluster; `squares` are those of X."""
     d = X.shape[1]
-    out: np.ndarray = np.square(X) @ weights.T - 2.0 * X @ (weights * centers).T
-    out += (weights * np.square(centers)).sum(axis=1)
+    out: np.ndarray = squares @ (weights / d).T
+    out += X @ (weights * centers * (-2.0 / d)).T
+    out += (weights * np.square(centers)).sum(axis=1) / d
     np.maximum(out, 0.0, out=out)
-    out += temperature * (weights * np.log(np.maximum(weights, 1e-300))).sum(axis=1)
-    return out / d
+    out += temperature * (weights * np.log(np.maximum(weights, 1e-300))).sum(axis=1) / d
+    return out

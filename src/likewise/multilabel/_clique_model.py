@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
-_BLOCK = 1 << 22  # maximum number of floats per block
+_BLOCK = 1 << 16  # maximum number of floats per block; blocks that fit into the cache are faster
 _SWEEPS = 20  # rounds of message passing, for groups that are too large to enumerate
 
 
@@ -41,17 +41,20 @@ class LabelGroup:
         this group. Only n m exponentials are computed: the probabilities of the labels are multiplied, and
         the factors of the edges are the same for all rows.
         """
-        present, absent = expit(odds), expit(-odds)
-        found = np.ones((len(odds), 1))
+        small = np.exp(-np.abs(odds.T))
+        larger, smaller = 1.0 / (1.0 + small), small / (1.0 + small)
+        is_positive = odds.T >= 0.0
+        present, absent = np.where(is_positive, larger, smaller), np.where(is_positive, smaller, larger)
+        found = np.ones((1, len(odds)))  # one row for each labelling, since rows of X are many
         for k in range(odds.shape[1]):
-            both = (found * absent[:, k : k + 1], found * present[:, k : k + 1])
-            found = np.stack(both, axis=2).reshape(len(odds), -1)
+            found = np.stack((found * absent[k], found * present[k]), axis=1).reshape(-1, len(odds))
         exponent = self.joined @ weights
         most = exponent.max()
-        found *= np.exp(np.maximum(exponent - most, -600.0))
-        total = found.sum(axis=1)
-        found /= total[:, None]
-        return found, np.logaddexp(0.0, odds).sum(axis=1) + np.log(total) + most
+        found *= np.exp(np.maximum(exponent - most, -600.0))[:, None]
+        total = found.sum(axis=0)
+        found /= total
+        logs = (np.log(1.0 + small) + np.maximum(odds.T, 0.0)).sum(axis=0)
+        return found.T, logs + np.log(total) + most
 
     def split_rows(self, n: int) -> list[slice]:
         """Split n rows into blocks of at most `_BLOCK` floats."""

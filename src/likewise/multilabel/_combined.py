@@ -33,6 +33,9 @@ from likewise.multilabel._em import (
 )
 
 _N_FOLDS = 5
+# Three weights, an offset and a threshold per label are fitted to at most so many rows, or to more if a label
+# would be recorded in fewer than so many of them.
+_MOST_ROWS, _FEWEST_RECORDS = 20_000, 200
 _N_STEPS = 50  # L-BFGS iterations of each regression
 _SHRINKAGE = 10.0  # penalty on the distance of a label's weights from the common ones
 _LEAST = 1e-6  # probabilities are kept this far from 0 and 1
@@ -67,13 +70,20 @@ def compute_tree_marginals(model: LatentHierarchyModel, X: Any) -> np.ndarray:
 
 def cross_fit(
     X: Any, Z: np.ndarray, model: LatentHierarchyModel, posterior: LabelPosterior, l2: float, *, combine: bool
-) -> tuple[np.ndarray, Combination | None]:
-    """Return out-of-fold marginals of the training rows, and the combination for other rows, if any.
+) -> tuple[np.ndarray, np.ndarray, Combination | None]:
+    """Return rows, their out-of-fold marginals, and the combination for other rows, if any.
 
-    The posterior comes from the fit to all rows, so EM runs only once. Folds depend on the rows but not on
-    their order. A tree without edges has nothing to combine: its classifiers are already separate.
+    The posterior comes from the fit to all rows, so EM runs only once. The rows are all, or a sample if there
+    are many. Sample and folds depend on the rows but not on their order. A tree without edges has nothing to
+    combine: its classifiers are already separate.
     """
     combine = combine and len(model.hierarchy.edges) > 0
+    every, labels = ScaledColumns.from_data(X), posterior.one
+    rows = _select_rows(Z, labels.sum(axis=1), model.compute_logits(X).sum(axis=1))
+    if len(rows) < len(Z):
+        X, Z = X[rows], Z[rows]
+        one, both, above = (each[rows] for each in posterior[:3])
+        posterior = LabelPosterior(one, both, above, posterior.log_likelihood)
     by_tree, alone = np.empty_like(posterior.one), np.empty_like(posterior.one)
     for train, test in iterate_folds(posterior.one.sum(axis=1), model.compute_logits(X).sum(axis=1)):
         columns = ScaledColumns.from_data(X[train])
@@ -86,11 +96,19 @@ def cross_fit(
             coef, intercept = fit_alone(columns, posterior.one[train], l2)
             alone[test] = expit(X[test] @ coef.T + intercept)
     if not combine:
-        return by_tree, None
+        return rows, by_tree, None
     odds = _log_odds(by_tree, alone, model.hierarchy)
     weights, offsets = _fit_weights(odds, Z, 1.0 - model.rates)
     chances = _combine(odds, weights, offsets, model.hierarchy)
-    return chances, Combination(*fit_alone(ScaledColumns.from_data(X), posterior.one, l2), weights, offsets)
+    return rows, chances, Combination(*fit_alone(every, labels, l2), weights, offsets)
+
+
+def _select_rows(Z: np.ndarray, *keys: np.ndarray) -> np.ndarray:
+    """Return all rows, or a sample that is evenly spaced in the order of `keys`."""
+    counts = Z.sum(axis=0)
+    share = _FEWEST_RECORDS / counts[counts > 0].min(initial=len(Z))
+    n_parts = int(len(Z) / max(_MOST_ROWS, share * len(Z)))
+    return next(iterate_folds(*keys, n_folds=max(n_parts, 1)))[1]
 
 
 def fit_alone(columns: ScaledColumns, labels: np.ndarray, l2: float) -> tuple[np.ndarray, np.ndarray]:

@@ -8,12 +8,13 @@ from math import ceil, log
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from likewise._compat import CallbackSupportMixin, check_random_state, with_callbacks
-from likewise.base import FitProgress, Rule, warn_caller
+from likewise.base import FitProgress, Rule, warn_caller, warn_if_long
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.kernels.label_tree import most_probable
@@ -192,8 +193,9 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     threshold : float, array of shape (n_labels,) or "f1", default="f1"
         A label is predicted if its probability is above this. ``"f1"`` chooses the threshold of each label
         that maximises F1 for out-of-fold probabilities of the training rows, corrected for missing labels;
-        :meth:`calibrate` uses other rows. With ``decode="map"`` no threshold is used, and a numeric value
-        raises `ValueError`.
+        :meth:`calibrate` uses other rows. With more than 40,000 rows, a sample of at least 20,000 that has
+        about 200 records of each label is used, as for the weights of `marginals`. With ``decode="map"`` no
+        threshold is used, and a numeric value raises `ValueError`.
     max_iter : int, default=100
         Maximum number of EM iterations.
     tol : float, default=1e-4
@@ -384,6 +386,11 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             )
         rng = check_random_state(self.random_state)
         starts = [given] if given is not None else list(self._make_starts(X, labels, allowed, rng))
+        # Measured for a dozen iterations; the average row of sparse X counts as its non-zero values.
+        n_values = X.nnz if issparse(X) else X.size
+        cost = len(labels.Y) * 4e-6 + n_values * 8e-8
+        suggestion = "Fit a sample of the rows, and predict the others."
+        warn_if_long(self, labels.n_labels * cost * len(starts), suggestion)
         progress = FitProgress(self, X, len(starts))
         best: EMResult | None = None
         for hierarchy in starts:
@@ -564,15 +571,17 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     def _set_marginals(self, X: Any, Z: np.ndarray, posterior: LabelPosterior) -> None:
         """Fit the combined marginals and the thresholds to out-of-fold probabilities."""
         combine = self.marginals == "combined" and self.decode == "marginal"
-        chances, self._combination = None, None
+        rows, chances, self._combination = None, None, None
         if self.decode == "marginal" and (combine or isinstance(self.threshold, str)):
-            chances, self._combination = cross_fit(X, Z, self._model, posterior, self.l2, combine=combine)
+            rows, chances, self._combination = cross_fit(
+                X, Z, self._model, posterior, self.l2, combine=combine
+            )
         if not isinstance(self.threshold, str):
             self.thresholds_ = np.array(self._check_per_label("threshold", self.threshold))
         elif chances is None:
             self.thresholds_ = np.full(Z.shape[1], 0.5)
         else:
-            self.thresholds_ = find_best_thresholds(chances, Z, self.missing_rates_)
+            self.thresholds_ = find_best_thresholds(chances, Z[rows], self.missing_rates_)
 
     def _describe_hierarchy(
         self, model: LatentHierarchyModel, Z: np.ndarray, counts: np.ndarray

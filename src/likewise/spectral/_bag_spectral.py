@@ -183,6 +183,7 @@ class BagSpectralClustering(SpectralFamily):
         class_weight: Literal["auto", "balanced"] | None = "auto",
         cut_disjoint: bool | Literal["auto"] = "auto",
         without_links: bool = False,
+        metric: str = "euclidean",
         affinity: str = "local",
         n_neighbors: Any = "auto",
         scale: Any = "median",

@@ -21,9 +21,9 @@ from likewise._compat import check_random_state, with_callbacks
 from likewise._seeding import find_least_violating
 from likewise._typing import ArrayLike, MatrixLike
 from likewise.backends.neighbors import estimate_search_seconds
-from likewise.base import FitProgress, HintedClusterer, Rule, warn_caller
+from likewise.base import FitProgress, HintedClusterer, Rule, warn_caller, warn_if_long
 from likewise.evaluation import Satisfaction, link_satisfaction
-from likewise.exceptions import InconsistentSupervisionWarning, LikewiseWarning, LongFitWarning
+from likewise.exceptions import InconsistentSupervisionWarning, LikewiseWarning
 from likewise.spectral._affinity import (
     Graph,
     Recipe,
@@ -45,7 +45,6 @@ from likewise.supervision import Closure, Supervision
 
 # Coordinates with a smaller eigenvalue, relative to the largest, would only add noise for new rows.
 _LEAST_VALUE = 1e-3
-_LONG = 60.0  # seconds of a fit that is announced beforehand
 _LEAST_RECALL = 0.8  # share of the neighbours below which a search gives a warning
 _BLOCK = 1 << 22  # maximum number of similarities of new rows in memory
 
@@ -74,7 +73,11 @@ class PreviousFit:
 
 # Texts shared by the docstrings of all members. Parameters come in two parts, because some members have a
 # parameter between them.
-_GRAPH = """affinity : {"local", "rbf", "neighbors", "precomputed"}, default="local"
+_GRAPH = """metric : {"euclidean", "cosine"}, default="euclidean"
+        How rows are compared. "cosine" scales each row to unit length first, here and in `predict`, so that
+        only its direction counts, as is usual for texts and embeddings. A row of zeros has no direction and
+        stays at the origin, at distance 1 from all others.
+    affinity : {"local", "rbf", "neighbors", "precomputed"}, default="local"
         The similarity of two rows. "local": exp(-d^2 / (2 s_p s_q)), where the scale of each row is the
         distance to its seventh neighbour (Zelnik-Manor & Perona 2004). "rbf": the same with one scale for all
         rows. "neighbors": 1 if two rows are nearest neighbours of each other, 1/2 if one is a neighbour of
@@ -146,19 +149,6 @@ def warn_low_recall(estimator: Any, recall: float) -> None:
         )
 
 
-def warn_if_long(estimator: Any, seconds: float, suggestion: str) -> None:
-    """Warn before a fit that is expected to take more than a minute."""
-    if seconds > _LONG:
-        minutes = max(round(seconds / 60), 1)
-        warn_caller(
-            LongFitWarning(
-                f"{{estimator}}: this fit will take about {minutes} minute(s) on one core.",
-                suggestion,
-                estimator=type(estimator).__name__,
-            )
-        )
-
-
 class SpectralFamily(HintedClusterer):
     """Base class of the spectral family. A member defines how hints change the matrix of the graph."""
 
@@ -171,6 +161,7 @@ class SpectralFamily(HintedClusterer):
     violations_: Satisfaction
 
     n_clusters: int
+    metric: str
     affinity: str
     n_neighbors: Any
     scale: Any
@@ -186,6 +177,7 @@ class SpectralFamily(HintedClusterer):
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": Rule.integer(1),
+        "metric": Rule.choice("euclidean", "cosine"),
         "affinity": Rule.choice("local", "rbf", "neighbors", "precomputed"),
         "n_neighbors": Rule.either(Rule.choice(None, "auto"), Rule.integer(1)),
         "scale": Rule.either(Rule.choice("median", "mean"), Rule.real(0, strict=True)),
@@ -200,7 +192,9 @@ class SpectralFamily(HintedClusterer):
     }
 
     _sparse_rows = "sparse"
-    _seconds_per_row: ClassVar[float] = 3e-5  # of a fit with ten clusters, without the search for neighbours
+    _may_scale_rows = True
+    # Measured seconds of a fit per row, and per row and cluster, without the search for neighbours.
+    _seconds_per_row: ClassVar[tuple[float, float]] = (1.1e-5, 9e-7)
     # Whether links implied by bags are derived from label sets; listing all pairs could take too long.
     _reads_label_sets: ClassVar[bool] = False
 
@@ -238,6 +232,11 @@ class SpectralFamily(HintedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if self.affinity == "precomputed" and self.metric == "cosine":
+            raise ValueError(
+                f"{type(self).__name__}: metric='cosine' scales rows, but with affinity='precomputed' X "
+                "contains similarities. Pass rows and another affinity, or omit metric."
+            )
         if self.affinity == "neighbors" and self.n_neighbors is None:
             raise ValueError(
                 f"{type(self).__name__}: affinity='neighbors' requires a number of neighbours; got "
@@ -309,7 +308,8 @@ class SpectralFamily(HintedClusterer):
 
     def _warn_if_long(self, X: Any) -> None:
         """Warn if the search for neighbours and the rest, by its measured speed, take more than a minute."""
-        n, seconds = X.shape[0], self._seconds_per_row * X.shape[0]
+        n, (by_row, by_cluster) = X.shape[0], self._seconds_per_row
+        seconds = n * (by_row + by_cluster * self.n_clusters)
         if self.affinity != "precomputed" and self._make_recipe(n).get_n_neighbors(n) is not None:
             search = self._make_recipe(n).search
             seconds += estimate_search_seconds(n, X.shape[1], search, is_sparse=issparse(X))
@@ -495,7 +495,7 @@ class SpectralFamily(HintedClusterer):
             The cluster of each row.
         """
         check_is_fitted(self)
-        X = self._check_X(X, reset=False)
+        X = self._check_array(X, reset=False)
         if self._X is None:
             return self._predict_similar(X)
         graph, recipe = self._last.graph, self._last.recipe

@@ -129,7 +129,7 @@ class FlexibleSpectralClustering(SpectralFamily):
 
     level: float | Literal["auto"]
 
-    _seconds_per_row: ClassVar[float] = 6e-5  # eight levels
+    _seconds_per_row: ClassVar[tuple[float, float]] = (2e-5, 1.4e-5)  # eight levels
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SpectralFamily.parameter_rules,
@@ -144,6 +144,7 @@ class FlexibleSpectralClustering(SpectralFamily):
         n_clusters: int = 8,
         *,
         level: float | Literal["auto"] = "auto",
+        metric: str = "euclidean",
         affinity: str = "local",
         n_neighbors: Any = "auto",
         scale: Any = "median",

@@ -81,6 +81,7 @@ class SpectralLearning(SpectralFamily):
         n_clusters: int = 8,
         *,
         normalization: Normalization = "symmetric",
+        metric: str = "euclidean",
         affinity: str = "local",
         n_neighbors: Any = "auto",
         scale: Any = "median",

@@ -75,6 +75,7 @@ class RegularizedSpectralClustering(SpectralFamily):
         *,
         beta: float = 20.0,
         cannot: Literal["refuse", "drop"] = "refuse",
+        metric: str = "euclidean",
         affinity: str = "local",
         n_neighbors: Any = "auto",
         scale: Any = "median",
