@@ -75,7 +75,7 @@ def test_coherence_is_compared_with_that_of_random_links(run, tmp_path):
     [
         ([(0, 1)], [(20, 30)], "too few of one kind of links (1)"),
         ([(i, i + 1) for i in range(9)], [(30 - i, 31 + i) for i in range(9)], "which is fine"),
-        ([(i, 39 - i) for i in range(9)], [(9 + i, 29 - i) for i in range(9)], "clearly lower than by chance"),
+        ([(i, 39 - i) for i in range(9)], [(9 + i, 29 - i) for i in range(9)], "clearly lower"),
     ],
     ids=["few", "beside one another", "within one another"],
 )

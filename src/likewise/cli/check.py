@@ -127,7 +127,7 @@ def command(asked: CheckOptions) -> None:
         click.echo(str(found))
         if found.informativeness is not None:
             click.echo("            informative: share of the links that k-means without hints breaks")
-        if found.coherence is not None:
+        if found.coherence is not None and by_chance is not None:
             click.echo(
                 "            coherent: share of pairs of a must-link and a cannot-link that do not act"
             )
@@ -181,11 +181,12 @@ def _compute_chance_coherence(X: Any) -> float:
 
 
 def _judge_coherence(found: Diagnosis, by_chance: float) -> str:
-    """Return a verdict: whether links are less coherent than random ones, by more than two standard errors."""
+    """Say whether links are less coherent than random ones, by more than two standard errors."""
     n = min(found.n_must, found.n_cannot)  # pairs that share a link are not independent
     if n < _FEWEST_LINKS:
         return f"there are too few of one kind of links ({n}) to tell whether that is low"
-    if found.coherence < by_chance - 2 * (by_chance * (1 - by_chance) / n) ** 0.5:
+    error = (by_chance * (1 - by_chance) / n) ** 0.5
+    if found.coherence is not None and found.coherence < by_chance - 2 * error:
         return "clearly lower than by chance, so these links can make a clustering worse"
     return "not clearly lower than by chance, which is fine"
 
