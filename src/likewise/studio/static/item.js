@@ -1,7 +1,7 @@
 /** Items: full size on the question page, small in galleries, and magnified. */
 
 /** @import {Column, Item, Profile} from "./types.js" */
-import { compareCells, formatCell, markTexts, placeInRange, rarityOf } from "./diff.js";
+import { compareCells, formatCell, markTexts, orderColumns, placeInRange, rarityOf } from "./diff.js";
 import { h, openDialog, s } from "./dom.js";
 import { soundView, toOneScale } from "./sound.js";
 import { zoomTogether } from "./zoom.js";
@@ -10,10 +10,15 @@ const TINY = 96; // pixels; smaller images are enlarged without smoothing
 const FOLDED = 900; // characters of a long text that are shown at first
 const NOTABLE = 1; // typical differences of its column from which a cell is marked
 const STRONG = 2; // from which it is marked most strongly
+const MOST_GROUPS = 12; // that are compared to order the columns of small cards
+const MOST_EACH = 3; // rows of each of them
+const MOST_LINES = 12; // columns of a small card
 export const LETTERS = ["A", "B", "C"];
 
 /** @type {Map<string, Column>} what is usual in each column */
 let usual = new Map();
+/** @type {string[]} the columns of small cards, those that set the groups on the page apart first */
+let ordered = [];
 /** @type {((word: string) => number) | null} how rare words are */
 let rarity = null;
 
@@ -29,6 +34,14 @@ export function useProfile(profile) {
 /** The columns of the items, with what is usual in each. */
 export function listColumns() {
   return [...usual.values()];
+}
+
+/**
+ * Show first, in the small cards of rows, the columns that set some groups apart.
+ * @param {Item[][]} groups
+ */
+export function orderCards(groups) {
+  ordered = orderColumns(groups.slice(0, MOST_GROUPS).map((items) => items.slice(0, MOST_EACH).map((item) => item.cells)), usual);
 }
 
 /**
@@ -244,6 +257,21 @@ function scrollTogether(tables) {
   }
 }
 
+/**
+ * The cells of a small card, one column per line.
+ * @param {Item} item
+ */
+function lines(item) {
+  const cells = new Map(item.cells.filter(([, value]) => value !== ""));
+  const names = [...new Set([...ordered, ...cells.keys()])].filter((name) => cells.has(name));
+  return h("span", { class: "lines" }, ...names.slice(0, MOST_LINES).map((name) => {
+    const value = cells.get(name) ?? "";
+    const column = usual.get(name);
+    return h("span", { class: "line" }, h("span", { class: "column", dir: "auto" }, name), h("span", { class: "sr" }, ": "),
+      h("span", { class: "value", dir: "auto" }, formatCell(value, column)), range([value], 0, column));
+  }));
+}
+
 /** @param {string} d */
 export function glyph(d) {
   return s("svg", { viewBox: "0 0 24 24", class: "glyph", "aria-hidden": "true" }, s("path", { d }));
@@ -262,7 +290,7 @@ export function itemCard(item, options = {}) {
     ? h("span", { class: "words muted" }, "cannot be shown")
     : address
       ? imageOf({ ...item, thumb: null }, address, "lazy")
-      : h("span", { class: "words", dir: "auto" }, item.text ?? (item.cells.filter(([, value]) => value !== "").slice(0, 5).map(([column, value]) => `${column}: ${value}`).join("\n") || item.title));
+      : item.text === null && item.cells.some(([, value]) => value !== "") ? lines(item) : h("span", { class: "words", dir: "auto" }, item.text ?? item.title);
   const frame = open
     ? h("button", { type: "button", class: "shown", "aria-label": `Enlarge ${item.title}`, on: { click: () => open(item) } }, shown)
     : h("div", { class: "shown" }, shown);
