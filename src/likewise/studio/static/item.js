@@ -115,9 +115,10 @@ function picture(item, letter, items, settle) {
  * @param {string | null} address
  * @param {"eager" | "lazy"} loading
  * @param {() => void} [settle]
+ * @param {string} [alt]
  */
-function imageOf(item, address, loading, settle) {
-  const image = h("img", { alt: item.title, loading, decoding: "async", draggable: "false" });
+function imageOf(item, address, loading, settle, alt = item.title) {
+  const image = h("img", { alt, loading, decoding: "async", draggable: "false" });
   image.addEventListener("load", () => {
     image.classList.toggle("tiny", image.naturalWidth < TINY && image.naturalHeight < TINY);
     settle?.();
@@ -289,7 +290,7 @@ export function itemCard(item, options = {}) {
   const shown = item.broken
     ? h("span", { class: "words muted" }, "cannot be shown")
     : address
-      ? imageOf({ ...item, thumb: null }, address, "lazy")
+      ? imageOf({ ...item, thumb: null }, address, "lazy", undefined, !open && options.name !== false ? "" : item.title) // not twice
       : item.text === null && item.cells.some(([, value]) => value !== "") ? lines(item) : h("span", { class: "words", dir: "auto" }, item.text ?? item.title);
   const frame = open
     ? h("button", { type: "button", class: "shown", "aria-label": `Enlarge ${item.title}`, on: { click: () => open(item) } }, shown)
