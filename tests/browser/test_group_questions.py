@@ -200,6 +200,12 @@ def test_columns_that_set_the_groups_apart_come_first_with_equal_decimals(come):
     assert {len(value.partition(".")[2]) for value in ash} == {2}
 
 
+def test_an_item_and_the_groups_have_their_columns_in_one_order(come):
+    page = come("placement", "rows").page
+    shown = page.locator(".choose").first.locator(".lines").first.locator(".column").all_inner_texts()
+    assert page.locator("figure.item th").all_inner_texts() == shown
+
+
 def test_a_second_is_equally_wide_in_all_small_spectrograms(come):
     ann = come("members", "sounds")
     ann.page.wait_for_function("() => document.querySelector('.tap img').style.width")

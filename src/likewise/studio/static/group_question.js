@@ -46,7 +46,7 @@ function groupName(group, number) {
  * @param {{marks: boolean, onSettled: () => void}} page
  */
 function largeItem(question, page) {
-  const [figure] = figures(question.items.slice(0, 1), { marks: false, onSettled: page.onSettled });
+  const [figure] = figures(question.items.slice(0, 1), { marks: false, asCards: true, onSettled: page.onSettled });
   const found = /** @type {HTMLElement} */ (figure);
   found.querySelector(".letter")?.remove();
   found.querySelector("figcaption .sr")?.remove();

@@ -47,7 +47,8 @@ export function orderCards(groups) {
 /**
  * The figures of a question, with the differences between the items marked.
  * @param {Item[]} items
- * @param {{marks: boolean, onSettled?: () => void}} options `onSettled`: all pictures and the lengths of all sounds have loaded or failed
+ * @param {{marks: boolean, onSettled?: () => void, asCards?: boolean}} options `onSettled`: all pictures and the lengths of all sounds have
+ *   loaded or failed; `asCards`: columns in the order of the small cards
  * @returns {HTMLElement[]}
  */
 export function figures(items, options) {
@@ -61,7 +62,7 @@ export function figures(items, options) {
     options.onSettled?.();
   };
   const texts = options.marks && items.every((item) => item.text !== null) ? markTexts(items.map((item) => item.text ?? ""), rarity) : null;
-  const cells = compareCells(items.map((item) => item.cells), usual);
+  const cells = compareCells(items.map((item) => (options.asCards ? sortCells(item.cells) : item.cells)), usual);
   found = items.map((item, i) => {
     const letter = LETTERS[i] ?? "";
     const parts = [];
@@ -259,14 +260,21 @@ function scrollTogether(tables) {
 }
 
 /**
+ * Cells in the order of the small cards.
+ * @param {Item["cells"]} cells
+ */
+function sortCells(cells) {
+  const place = new Map(ordered.map((name, at) => [name, at]));
+  return [...cells].sort(([a], [b]) => (place.get(a) ?? ordered.length) - (place.get(b) ?? ordered.length));
+}
+
+/**
  * The cells of a small card, one column per line.
  * @param {Item} item
  */
 function lines(item) {
-  const cells = new Map(item.cells.filter(([, value]) => value !== ""));
-  const names = [...new Set([...ordered, ...cells.keys()])].filter((name) => cells.has(name));
-  return h("span", { class: "lines" }, ...names.slice(0, MOST_LINES).map((name) => {
-    const value = cells.get(name) ?? "";
+  const cells = sortCells(item.cells.filter(([, value]) => value !== ""));
+  return h("span", { class: "lines" }, ...cells.slice(0, MOST_LINES).map(([name, value]) => {
     const column = usual.get(name);
     return h("span", { class: "line" }, h("span", { class: "column", dir: "auto" }, name), h("span", { class: "sr" }, ": "),
       h("span", { class: "value", dir: "auto" }, formatCell(value, column)), range([value], 0, column));
