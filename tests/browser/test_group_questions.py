@@ -6,22 +6,38 @@ import pytest
 
 from likewise.studio.records import NewEvent, QueuedQuestion
 
+from .conftest import SETTLED
+
 playwright = pytest.importorskip("playwright.sync_api")
 expect = playwright.expect
-PHONE = {"width": 390, "height": 844}
+PHONE, WIDE = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
+CROWDED = """() => {
+  const box = one => one.getBoundingClientRect();
+  const parts = [...document.querySelectorAll('.items > *, .naming > *')];
+  const over = parts.filter(one => one.nextElementSibling
+    && box(one).right > box(one.nextElementSibling).left
+    && box(one).bottom > box(one.nextElementSibling).top + 1);
+  const cut = [...document.querySelectorAll('.group-panel, .choose, .tap, .line')].filter(one =>
+    one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth + 1);
+  return [...over, ...cut].map(one => one.outerHTML.slice(0, 120));
+}"""
 
 
 def name(row):
     return f"square-{row:02d}.png"
 
 
-def ask(served, kind, rows, **shown):
+def ask(served, kind, rows, examples=(), names=()):
     """Undo all answers, queue one question, which only people who come later can see, and return its id."""
     hub = served.studio.hub
     hub._refill = lambda ready: None  # from now on the questions of the worker are left out
     for event in hub.log.get_counted("answer"):
         hub.add_event(NewEvent(uuid.uuid4().hex, "undo", event.person, {"of": event.seq}))
-    question = QueuedQuestion(uuid.uuid4().hex[:16], kind, tuple(map(name, rows)), **shown)
+    ids = served.project.items.get_ids()
+    groups = tuple(tuple(ids[row] for row in group) for group in examples)
+    question = QueuedQuestion(
+        uuid.uuid4().hex[:16], kind, tuple(ids[row] for row in rows), examples=groups, names=names
+    )
 
     def fill(tx):
         earlier = [one.id for one in tx.get_people()]
@@ -36,12 +52,12 @@ def ask(served, kind, rows, **shown):
 
 
 def of_colour(colour, n=3):
-    return tuple(name(colour + 3 * k) for k in range(10, 10 + n))
+    return tuple(colour + 3 * k for k in range(5, 5 + n))
 
 
 QUESTIONS = {
     "placement": (
-        (27, 0, 1, 2),
+        (12, 0, 1, 2),
         {"examples": tuple(of_colour(k) for k in range(3)), "names": ("red", None, "green")},
     ),
     "members": ((0, 3, 6, 7, 9), {"examples": (of_colour(0),), "names": ("red",)}),
@@ -54,8 +70,8 @@ QUESTIONS = {
 def come(studios, visit):
     """Show a question of a kind to a new person on a screen of a size."""
 
-    def show(kind, **options):
-        served = studios("prepared squares")
+    def show(kind, items="prepared squares", **options):
+        served = studios(items)
         rows, shown = QUESTIONS[kind]
         wanted = ask(served, kind, rows, **shown)
         ann = visit(served, **options)
@@ -160,6 +176,45 @@ def test_a_name_in_use_is_chosen_with_a_tap(come):
     ann = come("label", viewport=PHONE, has_touch=True)
     advance(ann, ann.page.get_by_role("button", name="wren").tap)
     assert answers(ann) == [("label", {"name": "wren"})]
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+@pytest.mark.parametrize("items", ["rows", "texts", "sounds", "prepared squares"])
+def test_nothing_is_cut_off_or_covered_on_any_screen(come, axe, items, kind):
+    ann = come(kind, items)
+    for size in (WIDE, PHONE):
+        ann.page.set_viewport_size(size)
+        ann.page.evaluate(SETTLED)
+        assert ann.page.evaluate(CROWDED) == []
+        assert ann.page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        assert axe(ann.page) == []
+
+
+def test_columns_that_set_the_groups_apart_come_first_with_equal_decimals(come):
+    ann = come("groups", "rows")
+    cards = ann.page.locator(".lines")
+    expect(cards).to_have_count(6)
+    first = [card.locator(".line").first.inner_text() for card in cards.all()]
+    assert all("region" in words or "proline" in words for words in first)  # the others are noise
+    ash = [card.locator(".line", has_text="ash").locator(".value").inner_text() for card in cards.all()]
+    assert {len(value.partition(".")[2]) for value in ash} == {2}
+
+
+def test_an_item_and_the_groups_have_their_columns_in_one_order(come):
+    page = come("placement", "rows").page
+    shown = page.locator(".choose").first.locator(".lines").first.locator(".column").all_inner_texts()
+    assert page.locator("figure.item th").all_inner_texts() == shown
+
+
+def test_a_second_is_equally_wide_in_all_small_spectrograms(come):
+    ann = come("members", "sounds")
+    ann.page.wait_for_function("() => document.querySelector('.tap img').style.width")
+    found = ann.page.evaluate(
+        """() => [...document.querySelectorAll('.taps > *')].map(one =>
+          parseFloat(one.querySelector('img').style.width) / one.querySelector('audio').duration)"""
+    )
+    assert len(found) == 4
+    assert found == pytest.approx([found[0]] * 4, rel=1e-3)
 
 
 def test_the_studio_asks_them_by_itself_and_undoes_them(studios, visit):

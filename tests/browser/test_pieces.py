@@ -55,6 +55,16 @@ def test_of_three_cells_the_odd_one_is_marked(run):
     assert found["values"][2] == ["1", None, None]
 
 
+def test_columns_in_which_groups_differ_come_before_those_that_vary_within_them(run):
+    code = """m => {
+      const about = name => [name, {name, low: 0, high: 9, typical: 2}];
+      const known = new Map(["kind", "noise", "same"].map(about));
+      const row = (kind, noise) => [["same", "5"], ["noise", noise], ["kind", kind]];
+      return m.orderColumns([[row("1", "1"), row("1", "9")], [row("8", "1"), row("8", "9")]], known);
+    }"""
+    assert run("diff.js", code) == ["kind", "same", "noise"]
+
+
 def test_numbers_of_a_column_are_shown_alike(run):
     code = """m => {
       const column = {name: "x", typical: 1, low: -1, high: 3, middle: [0, 1], decimals: 2, levels: []};

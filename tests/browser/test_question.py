@@ -357,6 +357,24 @@ def test_dark_and_changed_keys_are_remembered_and_keys_can_be_switched_off(visit
     assert ann.words() == ["SAME"]
 
 
+def test_space_enlarges_after_the_reason_was_opened_by_click(visit, studio):
+    ann = visit(studio)
+    ann.ready()
+    ann.page.get_by_text("Why this question?").click()
+    ann.page.keyboard.press(" ")
+    ann.page.wait_for_selector("dialog.zoomed[open]")
+
+
+def test_a_dialog_closes_when_the_page_changes(visit, studio):
+    ann = visit(studio)
+    ann.ready()
+    ann.page.keyboard.press("r")
+    ann.page.wait_for_selector("dialog[open]")
+    ann.go("history")
+    ann.page.wait_for_selector("dialog", state="detached")
+    ann.page.get_by_role("heading", name="History").wait_for()
+
+
 def test_escape_closes_the_reason(visit, studio):
     ann = visit(studio)
     before = ann.ready()

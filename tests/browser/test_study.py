@@ -141,13 +141,13 @@ def test_axe_finds_nothing_on_practice(visit, held, axe):
     assert axe(ann.page) == []
 
 
-def test_a_study_has_no_unsure_skip_or_undo(visit, held):
+def test_a_study_has_no_unsure_skip_undo_note_or_broken_items(visit, held):
     ann = visit(held)
     start(ann, "Start")
     name = ann.ready()
-    for label in ("Unsure", "Skip", "Undo"):
+    for label in ("Unsure", "Skip", "Undo", "Note", "Broken"):
         assert ann.page.get_by_role("button", name=label).count() == 0
-    for key in "ukz":
+    for key in "ukztx":
         ann.page.keyboard.press(key)
     assert ann.ready() == name
     assert ann.words() == ["stage"]

@@ -70,6 +70,22 @@ def test_coherence_is_compared_with_that_of_random_links(run, tmp_path):
     assert by_chance in run("check", "h.csv", "d.csv").stdout
 
 
+@pytest.mark.parametrize(
+    ("must", "cannot", "verdict"),
+    [
+        ([(0, 1)], [(20, 30)], "too few of one kind of links (1)"),
+        ([(i, i + 1) for i in range(9)], [(30 - i, 31 + i) for i in range(9)], "which is fine"),
+        ([(i, 39 - i) for i in range(9)], [(9 + i, 29 - i) for i in range(9)], "clearly lower"),
+    ],
+    ids=["few", "beside one another", "within one another"],
+)
+def test_coherence_has_a_verdict(run, tmp_path, must, cannot, verdict):
+    (tmp_path / "d.csv").write_text("x\n" + "".join(f"{i}\n" for i in range(40)))
+    links = [(*pair, word) for pairs, word in ((must, "must"), (cannot, "cannot")) for pair in pairs]
+    (tmp_path / "h.csv").write_text("a,b,link\n" + "".join(f"{a},{b},{word}\n" for a, b, word in links))
+    assert verdict in run("check", "h.csv", "d.csv").stdout
+
+
 def test_standardized_features_are_checked(run, tmp_path):
     # From row 0 one link goes left and one goes right, both up by 1. In raw units only left and right count.
     rows = ["40,0", "0,1", "60,1", "0,0", "100,0", "100,1"]

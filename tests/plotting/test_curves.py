@@ -56,9 +56,14 @@ def test_the_level_of_the_bands_can_be_given():
     assert np.ptp(wide[:, 1]) > np.ptp(narrow[:, 1])
 
 
+def test_the_plot_says_what_the_bands_are():
+    assert FOUND.plot(level=0.9).note_.get_text() == "bands: 90 % confidence intervals of the means"
+
+
 def test_one_run_has_no_band():
     display = Comparison({"a": runs([0, 0.5, 1.0])}).plot()
     assert display.bands_ == {}
+    assert display.note_ is None
     assert list(display.lines_) == ["a"]
 
 

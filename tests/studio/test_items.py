@@ -3,6 +3,7 @@
 import os
 import pickle
 import threading
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -38,6 +39,18 @@ def test_items_are_found_by_row_and_by_id(file):
     assert file.get_ids() == [f"i{k}" for k in range(2500)]
     assert list(file) == items_of(file.get_ids())
     assert file.get_items([]) == []
+
+
+def test_rows_whose_file_is_gone_are_found_unless_all_are(tmp_path):
+    items = [Item(row, f"{row}.png", "image", f"{row}.png", media=f"{row}.png") for row in range(3)]
+    write_items(tmp_path / "items.sqlite", items)
+    for row in range(3):
+        (tmp_path / f"{row}.png").touch()
+    with closing(ItemFile(tmp_path / "items.sqlite")) as file:
+        assert file.find_missing(tmp_path) == []
+        (tmp_path / "1.png").unlink()
+        assert file.find_missing(tmp_path) == [1]
+        assert file.find_missing(tmp_path / "unmounted") == []
 
 
 def test_an_unknown_row_or_id_is_refused(file):

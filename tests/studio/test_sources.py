@@ -441,6 +441,19 @@ def test_too_many_windows_are_refused(recordings, monkeypatch):
         read_source(recordings, window=0.1)
 
 
+def test_windows_of_a_sound_that_claims_a_huge_length_are_refused(recordings):
+    path = recordings / "claims.flac"
+    soundfile.write(path, np.zeros(8000), 8000)
+    content = bytearray(path.read_bytes())
+    content[21] |= 0x0F  # with the next four bytes: the number of samples
+    content[22:26] = b"\xff" * 4
+    path.write_bytes(content)
+    with pytest.raises(
+        FileFormatError, match=r"claims.flac: windows of 2 s would be more than 100,000 items"
+    ):
+        read_source(recordings, window=2.0)
+
+
 def test_windows_need_sounds_and_regions_pictures(recordings, folder, table):
     with pytest.raises(click.UsageError, match=r"--regions is for pictures, and .* has sounds"):
         read_source(recordings, regions="boxes.csv")

@@ -14,9 +14,10 @@ from likewise.cli import _output as output
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from likewise.supervision import RowIds, Supervision
+    from likewise.supervision import Diagnosis, RowIds, Supervision
 
 
+_FEWEST_LINKS = 5  # of each kind, for a verdict on their coherence
 _N_RANDOM_LINKS = 300  # must-links, and as many cannot-links, whose coherence is that of chance
 
 
@@ -54,8 +55,8 @@ def command(asked: CheckOptions) -> None:
 
     The last line rates the links. "60% informative": k-means without hints breaks 60% of them (needs -k).
     "38% coherent": of all pairs of a must-link and a cannot-link, 38% do not act along the same direction in
-    the feature space. The coherence of links between random rows is printed for comparison: links that are
-    clearly less coherent than these can make a clustering worse.
+    the feature space. It is compared with the coherence of links between random rows: links that are clearly
+    less coherent than these can make a clustering worse.
 
     \b
     Examples:
@@ -126,15 +127,14 @@ def command(asked: CheckOptions) -> None:
         click.echo(str(found))
         if found.informativeness is not None:
             click.echo("            informative: share of the links that k-means without hints breaks")
-        if found.coherence is not None:
+        if found.coherence is not None and by_chance is not None:
             click.echo(
                 "            coherent: share of pairs of a must-link and a cannot-link that do not act"
             )
             click.echo(
-                f"            along the same direction. Links between random rows: {by_chance:.0%}. Links "
-                "that are"
+                f"            along the same direction. Links between random rows: {by_chance:.0%}. Verdict:"
             )
-            click.echo("            clearly less coherent than these can make a clustering worse")
+            click.echo(f"            {_judge_coherence(found, by_chance)}")
         if all_hints.bags is not None:
             click.echo(f"            {describe_sizes(all_hints.bags)}")
             _print_label_counts(describe_labels(all_hints.bags))
@@ -178,6 +178,17 @@ def _compute_chance_coherence(X: Any) -> float:
     coherence = links.diagnose(X).coherence
     assert coherence is not None
     return coherence
+
+
+def _judge_coherence(found: Diagnosis, by_chance: float) -> str:
+    """Say whether links are less coherent than random ones, by more than two standard errors."""
+    n = min(found.n_must, found.n_cannot)  # pairs that share a link are not independent
+    if n < _FEWEST_LINKS:
+        return f"there are too few of one kind of links ({n}) to tell whether that is low"
+    error = (by_chance * (1 - by_chance) / n) ** 0.5
+    if found.coherence is not None and found.coherence < by_chance - 2 * error:
+        return "clearly lower than by chance, so these links can make a clustering worse"
+    return "not clearly lower than by chance, which is fine"
 
 
 def _print_label_counts(words: dict[str, Any]) -> None:

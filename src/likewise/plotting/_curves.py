@@ -38,6 +38,8 @@ class CurveDisplay(AxesDisplay):
         The name of the score.
     reach : float or None, default=None
         A score to mark by a horizontal line.
+    level : float or None, default=None
+        The confidence level of the bands, which the plot states.
 
     Attributes
     ----------
@@ -53,6 +55,8 @@ class CurveDisplay(AxesDisplay):
         The lines of the initial scores.
     names_ : dict of str to Annotation
         The names beside the curves.
+    note_ : Annotation or None
+        What the bands are; None without bands or without `level`.
 
     Examples
     --------
@@ -71,10 +75,12 @@ class CurveDisplay(AxesDisplay):
     _: KW_ONLY
     score_name: str = "score"
     reach: float | None = None
+    level: float | None = None
     lines_: dict[str, Any] = field(init=False, default_factory=dict)
     bands_: dict[str, Any] = field(init=False, default_factory=dict)
     starts_: list[Any] = field(init=False, default_factory=list)
     names_: dict[str, Any] = field(init=False, default_factory=dict)
+    note_: Any = field(init=False, default=None)
 
     @classmethod
     def from_comparison(
@@ -107,7 +113,9 @@ class CurveDisplay(AxesDisplay):
             The display; see its attributes.
         """
         curves = {name: comparison.curve(name, level=level) for name in comparison.areas}
-        return cls(curves, score_name=comparison.score_name, reach=reach).plot(ax=ax, title=title)
+        return cls(curves, score_name=comparison.score_name, reach=reach, level=level).plot(
+            ax=ax, title=title
+        )
 
     def _check_and_measure(self) -> tuple[float, float]:
         if not self.curves:
@@ -146,6 +154,7 @@ class CurveDisplay(AxesDisplay):
         ax.set_ylabel(self.score_name)
         self._draw_levels(ax)
         self._draw_names(ax)
+        self.note_ = self._explain_bands(ax)
 
     def _draw_levels(self, ax: Any) -> None:
         """Draw the initial scores and the score to reach."""
@@ -165,6 +174,22 @@ class CurveDisplay(AxesDisplay):
         if self.reach is not None:
             ax.axhline(self.reach, color=QUIET, linewidth=0.8, zorder=1)
             _write_label(ax, f"{self.reach:g}", 0.0, self.reach)
+
+    def _explain_bands(self, ax: Any) -> Any:
+        """Say below the axis, beside its label, what the bands are."""
+        if not self.bands_ or self.level is None:
+            return None
+        return ax.annotate(
+            f"bands: {100 * self.level:g} % confidence intervals of the means",
+            (1.0, 0.0),
+            xycoords="axes fraction",
+            xytext=(0, -22),
+            textcoords="offset points",
+            va="top",
+            ha="right",
+            fontsize="x-small",
+            color=QUIET,
+        )
 
     def _draw_names(self, ax: Any) -> None:
         """Write each name beside the end of its curve, without overlaps."""

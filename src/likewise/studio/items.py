@@ -8,6 +8,7 @@ locks.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -190,6 +191,12 @@ class ItemFile:
         if not self._select_all("SELECT 1 FROM sqlite_master WHERE name = 'stamps'"):
             return {}
         return dict(self._select_all("SELECT number, stamp FROM stamps"))
+
+    def find_missing(self, root: Path) -> list[int]:
+        """Return the rows whose file below `root` is missing; none if all are, as without their disk."""
+        listed = self._select_all("SELECT number, media FROM items WHERE media IS NOT NULL")
+        missing = [row for row, media in listed if not os.path.exists(root / media)]
+        return missing if len(missing) < len(listed) else []
 
     def get_ids(self) -> list[str]:
         """Return the id of each row."""

@@ -1,5 +1,6 @@
 """New items over HTTP: who may add them, what is refused, and what becomes of the groups."""
 
+import gzip
 import io
 import struct
 import zlib
@@ -243,6 +244,54 @@ def test_a_file_that_cannot_be_decoded_is_not_added(pictures, content):
     assert "1 file could not be read: x.png" in response.json()["message"]
     assert sorted(path.name for path in project.source.iterdir())[-1] == "x.png"
     assert len(list(project.source.iterdir())) == 13
+
+
+def flac(seconds, claimed=None):
+    """A FLAC of silence in few bytes, whose header may claim another number of samples."""
+    import soundfile
+
+    out = io.BytesIO()
+    soundfile.write(out, np.zeros(int(seconds * 8000), dtype=np.int16), 8000, format="FLAC")
+    content = bytearray(out.getvalue())
+    if claimed is not None:
+        content[21:26] = bytes([content[21] & 0xF0 | claimed >> 32]) + struct.pack(">I", claimed & 0xFFFFFFFF)
+    return bytes(content)
+
+
+def many_channels():
+    head = struct.pack("<IHHIIHH", 16, 1, 1024, 8000, 8000 * 2048, 2048, 16)
+    data = bytes(2048 * 100)
+    return b"RIFF" + struct.pack("<I", 2**31) + b"WAVEfmt " + head + b"data" + struct.pack("<I", 2**31) + data
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("long.flac", flac(1800)),
+        ("claims.flac", flac(1800, claimed=2**36 - 1)),
+        ("channels.wav", many_channels()),
+    ],
+)
+def test_of_a_sound_bomb_only_a_minute_is_read(tmp_path, open_site, monkeypatch, name, content):
+    from likewise.features import _sounds
+
+    site = open_site(make_files(tmp_path, "sound"))
+    owner, read = site.owner(), []
+    decode = _sounds._read_by_soundfile
+    monkeypatch.setattr(_sounds, "_read_by_soundfile", lambda *given: read.append(decode(*given)) or read[-1])
+    assert len(content) < 300_000
+    sent = upload(owner, name, content).json()["upload"]
+    assert add(owner, uploads=[sent]).status_code == 200
+    assert 0 < max(samples.size for samples, *_ in read) <= 60 * 8000
+    assert owner.get("/api/items/12/spectrogram").status_code == 200
+
+
+def test_compressed_bodies_are_not_unpacked(unchanged):
+    body = gzip.compress(b'{"key": "' + b"x" * 10**7 + b'"}')
+    for path in ("/api/items", "/api/setup", "/api/repairs"):
+        headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+        response = unchanged.client.post(path, content=body, headers=headers)
+        assert response.status_code == 400
 
 
 def test_only_the_owner_adds_items(unchanged):

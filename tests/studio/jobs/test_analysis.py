@@ -130,6 +130,16 @@ def test_answers_of_a_study_count_but_do_not_influence_questions():
     assert list_asked(counted) == list_asked(analysis(only, rows, n_clusters=3))
 
 
+@pytest.mark.parametrize("ask", ["pairs", "groups"])
+def test_items_whose_file_is_gone_are_not_asked_about(ask):
+    settings = Settings("toy", n_clusters=None if ask == "groups" else 2, ask=ask)
+    made = ProjectAnalysis(X, ids(24), settings, missing=[0, 5, 13])
+    found = made.choose_questions(30).questions
+    assert found
+    gone = {ids(24)[row] for row in (0, 5, 13)}
+    assert not [question for question in found if gone & set(question.judged)]
+
+
 def test_pending_and_skipped_questions_are_not_chosen():
     made = analysis()
     first = made.choose_questions(1).questions[0]

@@ -189,7 +189,7 @@ class _ThirdRowSearch:
         order = np.lexsort((-chance, ~apart))
         for c in order[helps[order]][:_TRIES].tolist():
             third = self._find_nearest(row, c)
-            yield third, Reason("{Row} is in the next most probable class.", (third,))
+            yield third, Reason("{Row} is in the next most probable group.", (third,))
         if both_stand:
             for near in passed.smoother.get_neighbors(row).tolist():
                 if state.knows(row, int(near)) == "unknown":

@@ -220,7 +220,7 @@ class _RegionQuestions:
                 continue
             share = min(self.passed.shares[row, c], 0.99)  # an estimate; 100 % would sound certain
             reason = Reason(
-                "{Row} represents nearby {things} whose cluster is uncertain; it is in the cluster of {row} "
+                "{Row} represents nearby {things} whose group is uncertain; it is in the group of {row} "
                 f"with probability {share:.0%}.",
                 (row, other),
             )
@@ -256,7 +256,7 @@ class _RegionQuestions:
             if medoid_link.medoids in self.state.own_pairs:
                 return
             reason = Reason(
-                "Both clusters depend on the answer about {rows:2}; this question checks it.",
+                "Both groups depend on the answer about {rows:2}; this question checks it.",
                 (int(a), int(b)),
             )
             question = Question.pair(*medoid_link.check, reason=reason)
@@ -306,7 +306,7 @@ class _RegionQuestions:
         for row in rows:
             for c in np.argsort(-self.passed.shares[row], kind="stable").tolist():
                 for other in self.members[c][self.members[c] != row].tolist():
-                    question = Question.pair(row, other, reason=Reason("{Row} has no cluster yet.", (row,)))
+                    question = Question.pair(row, other, reason=Reason("{Row} has no group yet.", (row,)))
                     if self.state.can_ask(question):
                         yield question
 

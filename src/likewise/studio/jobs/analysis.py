@@ -107,6 +107,8 @@ class ProjectAnalysis:
         The items, to describe the groups.
     added : Addition, optional
         If items were added: older items keep the groups of that moment until an answer moves them.
+    missing : sequence of int, optional
+        Rows whose file is gone; they are not asked about, like broken items.
 
     Notes
     -----
@@ -141,6 +143,7 @@ class ProjectAnalysis:
         before: npt.NDArray[Any] | None = None,
         items: ItemFile | None = None,
         added: Addition | None = None,
+        missing: Sequence[int] = (),
     ) -> None:
         self.X: npt.NDArray[Any] = check_rows(X)
         self.ids, self.settings = list(ids), settings
@@ -166,7 +169,7 @@ class ProjectAnalysis:
         if before is None and added is not None:
             self._before = added.labels
         self._far: IntArray | None = None  # rows of the addition that fit nowhere
-        self._items = items
+        self._items, self._missing = items, frozenset(missing)
         self._described: tuple[Labels, dict[int, DescribedGroup]] | None = None
         self._curve, self._kept = ChangeCurve(), KeptLabels()
         self._agreed: dict[bool, tuple[CountedReplies, SettledReplies]] = {}
@@ -182,6 +185,7 @@ class ProjectAnalysis:
             None if kept is None else kept[0],
             project.items,
             project.addition,
+            project.items.find_missing(project.media_root),
         )
 
     # ------------------------------------------------------------------ events
@@ -307,7 +311,7 @@ class ProjectAnalysis:
 
     def _ask(self, interview: Interview, n: int, waiting: Sequence[Question]) -> list[Question]:
         """Return up to n questions, none of which is about a broken item or a row on the shelf."""
-        broken = self._ledger.get_broken_rows()
+        broken = self._find_unjudgeable()
         shelf = frozenset(self._ledger.get_counted_replies().shelf)
         if not broken and not shelf:
             return interview.ask(n, waiting)
@@ -337,6 +341,9 @@ class ProjectAnalysis:
             for one in found[: max(n, 0)]
         ]
 
+    def _find_unjudgeable(self) -> frozenset[int]:
+        return self._ledger.get_broken_rows() | self._missing
+
     def _read(self, queued: QueuedQuestion) -> Question | None:
         row_of = self._ledger.row_of
         if not all(item in row_of for item in queued.items):
@@ -351,7 +358,7 @@ class ProjectAnalysis:
                 "studio has no page. Use a strategy that asks about pairs, triplets or groups."
             )
         rows, names = list(question.rows), list(question.names)
-        broken = self._ledger.get_broken_rows()
+        broken = self._find_unjudgeable()
         examples = [[row for row in shown if row not in broken] or shown for shown in question.examples]
         draw = random.Random(f"{self.settings.seed} {sorted(rows)}")
         if question.kind in ("pair", "triplet"):

@@ -224,6 +224,7 @@ function router(ctx) {
     }
   };
   window.addEventListener("hashchange", () => {
+    for (const dialog of document.querySelectorAll("dialog")) dialog.close(); // it was opened on the page before
     void open().then(() => the("main").focus({ preventScroll: true }));
     window.scrollTo(0, 0);
   });

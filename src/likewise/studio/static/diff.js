@@ -182,6 +182,31 @@ export function compareCells(rows, known = new Map()) {
 }
 
 /**
+ * The columns of some groups of rows, first those in which the groups differ most and the rows of a group least.
+ * @param {[string, string][][][]} groups
+ * @param {Map<string, Column>} [known] what is usual in each column
+ * @returns {string[]}
+ */
+export function orderColumns(groups, known = new Map()) {
+  const rows = groups.flatMap((group, i) => group.map((cells) => ({ i, cells: new Map(cells) })));
+  const names = [...new Set(groups.flat(2).map(([column]) => column))];
+  const scored = names.map((name) => {
+    const sums = [0, 0]; // of differences within groups and between them
+    const counted = [0, 0];
+    rows.forEach((a, at) => {
+      for (const b of rows.slice(at + 1)) {
+        const between = a.i === b.i ? 0 : 1;
+        sums[between] = (sums[between] ?? 0) + gap(a.cells.get(name) ?? null, b.cells.get(name) ?? null, known.get(name));
+        counted[between] = (counted[between] ?? 0) + 1;
+      }
+    });
+    const [within = 0, between = 0] = sums.map((sum, k) => sum / Math.max(1, counted[k] ?? 0));
+    return { name, score: between - within };
+  });
+  return scored.sort((a, b) => b.score - a.score).map((one) => one.name); // stable
+}
+
+/**
  * The difference of two cells in typical differences of their column.
  * @param {string | null} a
  * @param {string | null} b

@@ -2,7 +2,8 @@
 
 /** @import {Item, Question, Reply, ShownGroup} from "./types.js" */
 import { h } from "./dom.js";
-import { figures, itemCard } from "./item.js";
+import { figures, itemCard, orderCards } from "./item.js";
+import { toOneScaleSmall } from "./sound.js";
 
 const MOST_TILES = 11;
 
@@ -21,10 +22,13 @@ const MOST_TILES = 11;
  * @returns {GroupQuestion | null} null for a question about items only
  */
 export function drawGroupQuestion(question, page) {
-  if (question.kind === "placement") return placement(question, page);
-  if (question.kind === "members") return members(question, page);
-  if (question.kind === "groups") return twoGroups(question, page);
-  return question.kind === "label" ? label(question, page) : null;
+  const draw = DRAWN[question.kind];
+  if (!draw) return null;
+  const tiles = question.kind === "members" ? question.items.slice(1).map((item) => [item]) : [];
+  orderCards([...question.groups.map((group) => group.items), ...tiles]);
+  const drawn = draw(question, page);
+  toOneScaleSmall(drawn.parts);
+  return drawn;
 }
 
 /**
@@ -42,7 +46,7 @@ function groupName(group, number) {
  * @param {{marks: boolean, onSettled: () => void}} page
  */
 function largeItem(question, page) {
-  const [figure] = figures(question.items.slice(0, 1), { marks: false, onSettled: page.onSettled });
+  const [figure] = figures(question.items.slice(0, 1), { marks: false, asCards: true, onSettled: page.onSettled });
   const found = /** @type {HTMLElement} */ (figure);
   found.querySelector(".letter")?.remove();
   found.querySelector("figcaption .sr")?.remove();
@@ -64,7 +68,7 @@ function small(item) {
 function listen(items) {
   const sounds = items.filter((item) => item.kind === "sound" && item.media && !item.broken);
   return sounds.length > 0 && h("div", { class: "listens" }, ...sounds.map((item) => {
-    const player = h("audio", { preload: "none", src: item.media });
+    const player = h("audio", { preload: "metadata", src: item.media, "data-row": item.row });
     return h("span", null, player, h("button", { type: "button", class: "quiet small", "aria-label": `Play ${item.title}`, on: { click: (event) => {
       if (event.detail > 0) event.currentTarget.blur();
       for (const other of document.querySelectorAll("audio")) if (other !== player) other.pause();
@@ -190,3 +194,6 @@ function label(question, page) {
     focus: () => matchMedia("(pointer: fine)").matches && input.focus(), // on a phone it would open the keyboard
   };
 }
+
+/** @type {Record<string, (question: Question, page: Parameters<typeof drawGroupQuestion>[1]) => GroupQuestion>} */
+const DRAWN = { placement, members, groups: twoGroups, label };

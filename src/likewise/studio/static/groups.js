@@ -4,7 +4,7 @@ import { count, fill, h, openDialog } from "./dom.js";
 import { descriptionLine, groupCard, memberTile, nameLine, suggestionLine } from "./group_card.js";
 import { GroupSearch } from "./group_search.js";
 import { closeNotice, groupName, latest } from "./hints.js";
-import { itemCard } from "./item.js";
+import { itemCard, orderCards } from "./item.js";
 import { swatch } from "./map_legend.js";
 import { MovesLine } from "./moves.js";
 import { repair, RepairBar } from "./repair.js";
@@ -98,6 +98,7 @@ class Gallery {
     try {
       const got = await this.ctx.api.get("api/groups");
       this.groups = got.groups;
+      orderCards(this.groups.map((group) => group.typical));
       this.#compare(got.wanted);
     } catch (error) {
       this.note.textContent = String(error);
@@ -225,6 +226,7 @@ class OneGroup {
     try {
       const got = await this.ctx.api.get("api/groups");
       this.groups = got.groups;
+      orderCards(this.groups.map((group) => group.typical));
       this.group = got.groups.find((/** @type {Group} */ group) => group.number === this.number) ?? null;
       if (!this.group) {
         this.note.textContent = "This group no longer exists: groups change with the answers.";

@@ -22,7 +22,9 @@ export function describeAnswer({ answer, question }) {
   if (typeof answer === "string") return question?.kind === "members" && answer === "SAME" ? "All belong to the group" : (WORDS[answer] ?? answer);
   if ("name" in answer) return `Named “${answer.name}”`;
   if ("unlike" in answer) return `${answer.unlike.length} of ${(question?.items.length ?? 1) - 1} ${answer.unlike.length === 1 ? "does" : "do"} not belong to the group`;
-  return `In ${answer.groups.map((n) => question?.groups[n - 1]?.name ?? `group ${n} of ${question?.groups.length ?? n}`).join(" and ")}`;
+  const shown = question?.groups ?? [];
+  // Not "group 1": the groups of the page Groups have other numbers.
+  return `In ${answer.groups.map((n) => shown[n - 1]?.name ?? (shown.length > 1 ? `the group shown as ${n} of ${shown.length}` : "the group shown")).join(" and ")}`;
 }
 
 /**

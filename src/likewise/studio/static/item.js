@@ -1,7 +1,7 @@
 /** Items: full size on the question page, small in galleries, and magnified. */
 
 /** @import {Column, Item, Profile} from "./types.js" */
-import { compareCells, formatCell, markTexts, placeInRange, rarityOf } from "./diff.js";
+import { compareCells, formatCell, markTexts, orderColumns, placeInRange, rarityOf } from "./diff.js";
 import { h, openDialog, s } from "./dom.js";
 import { soundView, toOneScale } from "./sound.js";
 import { zoomTogether } from "./zoom.js";
@@ -10,10 +10,15 @@ const TINY = 96; // pixels; smaller images are enlarged without smoothing
 const FOLDED = 900; // characters of a long text that are shown at first
 const NOTABLE = 1; // typical differences of its column from which a cell is marked
 const STRONG = 2; // from which it is marked most strongly
+const MOST_GROUPS = 12; // that are compared to order the columns of small cards
+const MOST_EACH = 3; // rows of each of them
+const MOST_LINES = 12; // columns of a small card
 export const LETTERS = ["A", "B", "C"];
 
 /** @type {Map<string, Column>} what is usual in each column */
 let usual = new Map();
+/** @type {string[]} the columns of small cards, those that set the groups on the page apart first */
+let ordered = [];
 /** @type {((word: string) => number) | null} how rare words are */
 let rarity = null;
 
@@ -32,9 +37,18 @@ export function listColumns() {
 }
 
 /**
+ * Show first, in the small cards of rows, the columns that set some groups apart.
+ * @param {Item[][]} groups
+ */
+export function orderCards(groups) {
+  ordered = orderColumns(groups.slice(0, MOST_GROUPS).map((items) => items.slice(0, MOST_EACH).map((item) => item.cells)), usual);
+}
+
+/**
  * The figures of a question, with the differences between the items marked.
  * @param {Item[]} items
- * @param {{marks: boolean, onSettled?: () => void}} options `onSettled`: all pictures and the lengths of all sounds have loaded or failed
+ * @param {{marks: boolean, onSettled?: () => void, asCards?: boolean}} options `onSettled`: all pictures and the lengths of all sounds have
+ *   loaded or failed; `asCards`: columns in the order of the small cards
  * @returns {HTMLElement[]}
  */
 export function figures(items, options) {
@@ -48,7 +62,7 @@ export function figures(items, options) {
     options.onSettled?.();
   };
   const texts = options.marks && items.every((item) => item.text !== null) ? markTexts(items.map((item) => item.text ?? ""), rarity) : null;
-  const cells = compareCells(items.map((item) => item.cells), usual);
+  const cells = compareCells(items.map((item) => (options.asCards ? sortCells(item.cells) : item.cells)), usual);
   found = items.map((item, i) => {
     const letter = LETTERS[i] ?? "";
     const parts = [];
@@ -102,9 +116,10 @@ function picture(item, letter, items, settle) {
  * @param {string | null} address
  * @param {"eager" | "lazy"} loading
  * @param {() => void} [settle]
+ * @param {string} [alt]
  */
-function imageOf(item, address, loading, settle) {
-  const image = h("img", { alt: item.title, loading, decoding: "async", draggable: "false" });
+function imageOf(item, address, loading, settle, alt = item.title) {
+  const image = h("img", { alt, loading, decoding: "async", draggable: "false" });
   image.addEventListener("load", () => {
     image.classList.toggle("tiny", image.naturalWidth < TINY && image.naturalHeight < TINY);
     settle?.();
@@ -244,6 +259,28 @@ function scrollTogether(tables) {
   }
 }
 
+/**
+ * Cells in the order of the small cards.
+ * @param {Item["cells"]} cells
+ */
+function sortCells(cells) {
+  const place = new Map(ordered.map((name, at) => [name, at]));
+  return [...cells].sort(([a], [b]) => (place.get(a) ?? ordered.length) - (place.get(b) ?? ordered.length));
+}
+
+/**
+ * The cells of a small card, one column per line.
+ * @param {Item} item
+ */
+function lines(item) {
+  const cells = sortCells(item.cells.filter(([, value]) => value !== ""));
+  return h("span", { class: "lines" }, ...cells.slice(0, MOST_LINES).map(([name, value]) => {
+    const column = usual.get(name);
+    return h("span", { class: "line" }, h("span", { class: "column", dir: "auto" }, name), h("span", { class: "sr" }, ": "),
+      h("span", { class: "value", dir: "auto" }, formatCell(value, column)), range([value], 0, column));
+  }));
+}
+
 /** @param {string} d */
 export function glyph(d) {
   return s("svg", { viewBox: "0 0 24 24", class: "glyph", "aria-hidden": "true" }, s("path", { d }));
@@ -261,8 +298,8 @@ export function itemCard(item, options = {}) {
   const shown = item.broken
     ? h("span", { class: "words muted" }, "cannot be shown")
     : address
-      ? imageOf({ ...item, thumb: null }, address, "lazy")
-      : h("span", { class: "words", dir: "auto" }, item.text ?? (item.cells.filter(([, value]) => value !== "").slice(0, 5).map(([column, value]) => `${column}: ${value}`).join("\n") || item.title));
+      ? imageOf({ ...item, thumb: null }, address, "lazy", undefined, !open && options.name !== false ? "" : item.title) // not twice
+      : item.text === null && item.cells.some(([, value]) => value !== "") ? lines(item) : h("span", { class: "words", dir: "auto" }, item.text ?? item.title);
   const frame = open
     ? h("button", { type: "button", class: "shown", "aria-label": `Enlarge ${item.title}`, on: { click: () => open(item) } }, shown)
     : h("div", { class: "shown" }, shown);

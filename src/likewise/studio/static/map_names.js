@@ -13,7 +13,7 @@ const WATCHED = 1500; // items that labels avoid to cover; if there are more, ev
 const RADIUS = 4; // pixels, of a point
 // Where a label may be, as shares of its width and height and as steps from the item, the preferred first.
 const PLACES = [[-0.5, -1, 0, -1], [-0.5, 0, 0, 1], [0, -0.5, 1, 0], [-1, -0.5, -1, 0], [0, -1, 1, -1], [-1, -1, -1, -1], [0, 0, 1, 1], [-1, 0, -1, 1]]
-  .flatMap(([x = 0, y = 0, right = 0, down = 0]) => [1, 3].map((far) => ({ x, y, right: right * far * OFFSET, down: down * far * OFFSET, far })))
+  .flatMap(([x = 0, y = 0, right = 0, down = 0]) => [1, 3, 6].map((far) => ({ x, y, right: right * far * OFFSET, down: down * far * OFFSET, far })))
   .sort((a, b) => a.far - b.far);
 
 /** @typedef {{x: number, y: number, width: number, height: number}} Box */
@@ -24,6 +24,12 @@ const PLACES = [[-0.5, -1, 0, -1], [-0.5, 0, 0, 1], [0, -0.5, 1, 0], [-1, -0.5, 
  */
 const overlap = (one, other) => one.x <= other.x + other.width + GAP && other.x <= one.x + one.width + GAP
   && one.y <= other.y + other.height + GAP && other.y <= one.y + one.height + GAP;
+
+/**
+ * Keywords, or the means of columns without those of the other groups, for which there is no room.
+ * @param {Group} group
+ */
+const describe = (group) => group.description.slice(0, 3).map((part) => part.replace(/ \(.*\)$/, "")).join(", ");
 
 /** The labels. Screen readers use the list beside the map instead. */
 export class MapNames {
@@ -39,7 +45,7 @@ export class MapNames {
   set(groups) {
     const largest = [...groups].filter((group) => group.typical.length > 0).sort((a, b) => b.size - a.size).slice(0, MOST);
     const labels = largest.map((group) => h("div", { class: "map-name" }, h("strong", { dir: "auto" }, groupName(group)),
-      group.description.length > 0 && h("span", { dir: "auto" }, group.description.slice(0, 3).join(", "))));
+      group.description.length > 0 && h("span", { dir: "auto" }, describe(group))));
     fill(this.element, ...labels);
     this.labels = labels.map((label, i) => ({ label, row: largest[i]?.typical[0]?.row ?? 0, width: label.offsetWidth, height: label.offsetHeight }));
   }

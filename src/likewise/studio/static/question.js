@@ -153,7 +153,7 @@ export function mount(root, ctx, options = {}) {
   };
 
   /**
-   * A button that shows its key. A press by pointer does not leave the focus on it, or Space would press it again.
+   * A button that shows its key.
    * @param {string} action
    * @param {string} label
    * @param {string} look
@@ -165,7 +165,7 @@ export function mount(root, ctx, options = {}) {
     const made = h("button", { type: "button", class: look, "data-action": action, "aria-keyshortcuts": key ? ctx.keys.of(action).map(spoken).join(" ") : null },
       icon && glyph(icon), h("span", null, label), key && h("kbd", { "aria-hidden": "true" }, key));
     made.addEventListener("click", (event) => {
-      if (event.detail > 0) made.blur();
+      leave(event);
       act();
     });
     return made;
@@ -188,12 +188,12 @@ export function mount(root, ctx, options = {}) {
       offered("undo") && button("undo", "Undo", "quiet", undo, "M9 14L4 9l5-5M4 9h10a6 6 0 0 1 0 12h-3"),
       offered("skip") && button("skip", "Skip", "quiet", skip, "M5 5l8 7-8 7zM19 5v14"),
       button("zoom", "Enlarge", "quiet", closer, "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM16 16l5 5"),
-      offered("skip") && button("note", "Note", "quiet", writeNote, "M5 4h14v16H5zM9 9h6M9 13h6"),
-      offered("skip") && button("broken", "Broken", "quiet", reportBroken, "M4 4h16v16H4zM4 14l5-3 3 4 4-7 4 4"),
+      offered("note") && button("note", "Note", "quiet", writeNote, "M5 4h14v16H5zM9 9h6M9 13h6"),
+      offered("broken") && button("broken", "Broken", "quiet", reportBroken, "M4 4h16v16H4zM4 14l5-3 3 4 4-7 4 4"),
       button("reference", "Reference", "quiet", () => ctx.showReference(), "M4 5a2 2 0 0 1 2-2h14v16H6a2 2 0 0 0-2 2zM20 19v2H6"),
       button("help", "Keys", "quiet", () => openHelp(ctx), "M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8"),
       button("settings", "Settings", "quiet", () => openSettings(ctx), "M4 7h10M18 7h2M4 17h2M10 17h10M16 5v4M8 15v4"));
-    if (offered("skip")) showNote();
+    showNote();
   };
 
   /** Say on the button that confirms how many items were selected. */
@@ -222,7 +222,7 @@ export function mount(root, ctx, options = {}) {
     heading.className = "";
     fill(heading, question.text);
     fill(why, question.practice && h("span", { class: "badge" }, "practice"),
-      question.why && options.why !== false && h("details", { class: "why" }, h("summary", null, "Why this question?"), h("p", { dir: "auto" }, question.why)));
+      question.why && options.why !== false && h("details", { class: "why" }, h("summary", { on: { click: leave } }, "Why this question?"), h("p", { dir: "auto" }, question.why)));
     items.className = `items ${kind} of-${question.items[0]?.kind ?? ""}`;
     const onSettled = () => shown === question.id && clock.start();
     drawn = drawGroupQuestion(question, { give: answer, changed: showSelected, onSettled, marks: preferences.marks });
@@ -326,6 +326,14 @@ const STILL = {
   finished: { title: "That is all for now.", text: "There are no more questions." },
   lost: { title: "The server does not respond.", text: "The page keeps trying." },
 };
+
+/**
+ * Take the focus off what was pressed by pointer, or Space would press it again instead of enlarging the items.
+ * @param {MouseEvent} event
+ */
+function leave(event) {
+  if (event.detail > 0) /** @type {HTMLElement} */ (event.currentTarget).blur();
+}
 
 /** @param {string} key in the form used by `aria-keyshortcuts` */
 function spoken(key) {

@@ -23,8 +23,8 @@ import { useStyle } from "./styles.js";
  * @property {Word[]} answers
  */
 
-/** Actions not offered: answers are final, so there is no unsure, skip or undo. The server refuses them as well. */
-const NOT_OFFERED = new Set(["undo", "skip", "pair.unsure", "triplet.unsure"]);
+/** Actions not offered: answers are final and items fixed. The server refuses them as well. */
+const NOT_OFFERED = new Set(["undo", "skip", "note", "broken", "pair.unsure", "triplet.unsure"]);
 
 /** @type {Record<string, string>} */
 const LABELS = { SAME: "Same", DIFFERENT: "Different", AB: "A and B", AC: "A and C", BC: "B and C", NEITHER: "No two" };
@@ -138,7 +138,8 @@ function ask(root, ctx, stage, task, onEnd) {
   draw();
   fill(root, h("div", { class: "study-asking", "data-stage": stage.stage }, h("div", { class: "study-line", role: "group", "aria-label": "Progress" }, words, bar), room));
   ctx.outbox.addEventListener("sent", heard);
-  const leave = mountQuestion(room, { ...ctx, keys: withoutSome(ctx.keys) }, {
+  const leave = mountQuestion(room, ctx, {
+    without: NOT_OFFERED,
     progress: false,
     why: false,
     onAnswer: (question, word) => {
@@ -184,22 +185,4 @@ function meaning(word) {
   if (word === "DIFFERENT") return "they belong to different classes.";
   if (word === "NEITHER") return "all three belong to one class, or each to a different one.";
   return "these two belong to the same class, and the third to another.";
-}
-
-/**
- * The keys without those of actions that a study does not offer.
- * @param {Context["keys"]} keys
- * @returns {Context["keys"]}
- */
-function withoutSome(keys) {
-  return new Proxy(keys, {
-    get(target, name) {
-      if (name === "use") {
-        return (/** @type {Record<string, () => void>} */ layer) =>
-          target.use(Object.fromEntries(Object.entries(layer).filter(([action]) => !NOT_OFFERED.has(action))));
-      }
-      const found = Reflect.get(target, name, target);
-      return typeof found === "function" ? found.bind(target) : found; // private fields need the original object
-    },
-  });
 }
