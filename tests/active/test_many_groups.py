@@ -850,3 +850,38 @@ def test_groups_are_joined_as_by_counting_again(votes, may_err):
     roots, unsettled = find_roots(6, np.array(votes, dtype=np.int64).reshape(-1, 3), may_err)
     assert roots.tolist() == join_one_by_one(6, votes, may_err)
     assert all(sum({(a, b), (b, a)} & {vote[:2]} != set() for vote in votes) < 5 for a, b in unsettled)
+
+
+def test_several_questions_at_once_compare_two_groups_once():
+    X, y = make_groups(n_groups=3)
+    first, second, third = (np.flatnonzero(y == g).tolist() for g in range(3))
+    interview = Interview(X, n_clusters=2, strategy="groups", errors=0.1)
+    interview.tell(Question.members(first[0], first[1:5]), "SAME")
+    interview.tell(Question.placement(second[0], [first[0]]), "NEW")
+    interview.tell(Question.members(third[0], third[1:3]), "SAME")
+    interview.tell(Question.placement(third[0], [first[0], second[0]]), first[0])
+    kinds = [question.kind for question in interview.ask(6)]
+    assert kinds.count("groups") == 1
+    assert len(kinds) == 6
+
+
+def test_a_row_with_answers_for_both_groups_does_not_stand_for_one(neighborhoods):
+    replies = (
+        *(Reply(Question.members(row, [row + 1]), "SAME") for row in (1, 5)),
+        Reply(Question.members(5, [2]), "SAME"),
+        Reply(Question.groups(1, 5), "UNSURE"),
+        Reply(Question.groups(30, 31), "UNSURE"),  # about two unknown rows
+    )
+    found = AnswerLog(neighborhoods).cut(replies)
+    assert found.references.tolist() == [1, 5]
+    assert found.n_groups == 2
+
+
+def test_all_questions_can_be_asked_at_once(groups):
+    X, y = groups
+    interview = Interview(X, strategy="groups")
+    for row in range(40):
+        interview.tell(Question.pair(row, row + 1), "UNSURE", seconds=0.1)
+    questions = answer(interview, y, 20).ask(200)
+    assert len({question.key for question in questions}) == len(questions) > 20
+    assert {"pair", "placement"} <= {question.kind for question in questions}

@@ -21,7 +21,8 @@ Relation = tuple[int, int, bool]
 
 N_NEAR = 40  # neighbours of each row
 _CERTAIN = 1000  # hints given before the interview weigh more than an answer
-_MOST_VOTES = 5  # answers about whether two groups are the same
+_MOST_VOTES = 5  # after so many answers about two groups they are not asked about again
+_VOTES_OF_HINT = 5  # answers that a hint about two groups counts for
 _N_SMOOTH = 8  # rows whose mean stands for a row in the mean of a young group
 
 
@@ -123,8 +124,8 @@ class GroupAnswers:
     paged : (int, int)
         The last page and the row, if the last answer was "none of these"; else row -1.
     unsettled : tuple of (int, int)
-        Pairs of references of which a single answer says that their groups are the same, or as many answers
-        as say that they differ.
+        Pairs of references whose groups are joined by a single answer, or are not joined although about as
+        many answers say that they are the same as that they differ.
     unsure : ndarray of int of shape (n, 2)
         Rows with the answer UNSURE, and the number of the answer.
     weights : ndarray, optional
@@ -314,7 +315,7 @@ class AnswerLog:
 
     def _vote(self, first: int, second: int, sign: int, choices: int = 1) -> None:
         """Record that two references are in one group (1) or not (-1), or UNSURE (0); a hint counts more."""
-        for _ in range(_MOST_VOTES if choices == _CERTAIN else 1):
+        for _ in range(_VOTES_OF_HINT if choices == _CERTAIN else 1):
             if first != second:
                 self._columns["votes"].append(first, second, sign, self._number)
                 self._forget()
@@ -366,7 +367,9 @@ class AnswerLog:
 
     def _compare_groups(self, rows: Sequence[int], sign: int) -> None:
         """Record an answer about the groups that two rows stand for; 0 if it was UNSURE."""
-        known = (self._index.get(row, self._first_ref.get(row)) for row in rows)
+        known = [self._index.get(row, self._first_ref.get(row)) for row in rows]
+        if sign == 0 and None in known:
+            return
         first, second = (
             self._add_reference(row) if ref is None else ref for row, ref in zip(rows, known, strict=True)
         )
@@ -435,18 +438,19 @@ class AnswerLog:
 
 
 def find_roots(n: int, votes: IntArray, may_err: bool = True) -> tuple[IntArray, tuple[tuple[int, int], ...]]:
-    """Return the first reference of the group of each reference, and pairs that another answer would settle.
+    """Return the first reference of the group of each reference, and the pairs that are unsettled.
 
     Two groups are joined if more answers say that they are the same than that they differ; at least two more
-    if answers `may_err` and some say that they differ. Another answer would settle it if a single one joins
-    them, or if the answers contradict one another and do not join them.
+    if answers `may_err` and some say that they differ. A pair is unsettled if a single answer joins its
+    groups, or if the answers contradict one another and do not join them.
     """
     roots = np.arange(n)
     compared = np.unique(votes[votes[:, 2] > 0, :2])  # only these can be joined
     place = np.full(n, -1)
     place[compared] = np.arange(len(compared))
     ends = place[votes[:, :2]]
-    counts = np.zeros((3, len(compared), len(compared)), dtype=np.int64)  # UNSURE, the same, different
+    # UNSURE, the same, different: the sign of the last, -1, is the last place, too
+    counts = np.zeros((3, len(compared), len(compared)), dtype=np.int64)
     inside = (ends >= 0).all(axis=1)
     np.add.at(counts, (votes[inside, 2], ends[inside].min(axis=1), ends[inside].max(axis=1)), 1)
     unsettled: list[tuple[Any, Any]] = []

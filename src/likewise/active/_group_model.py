@@ -50,10 +50,10 @@ _FIRST_RATE = 0.07  # error rate before it is learned
 _ALMOST_NEVER = 1e-9  # error rate of answers that are taken as correct
 _RATES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3)
 _SOFTNESS = (0.4, 0.6, 0.8, 1.0, 1.3, 1.7)
-_CAUTIOUS_RATE = 0.04  # from this error rate on, two answers are needed to join groups
+_CAUTIOUS_RATE = 0.04  # from this error rate on, joins are confirmed, and large groups are checked
 _CERTAINLY = 0.999
 _PRIOR_WRONG, _PRIOR_RIGHT = 3.0, 30.0  # wrong and correct answers assumed before the first
-_SOFTEST, _SMALL_GROUP = 30.0, 40  # largest inverse regularization; it is smaller for groups of more rows
+_LARGEST_C, _SMALL_GROUP = 30.0, 40  # C of the logistic regression; less for groups of more rows than this
 _ELSEWHERE = 0.03  # probability that a row belongs to a group that is not known yet
 
 
@@ -125,7 +125,7 @@ class FittedGroups:
 
     @property
     def is_cautious(self) -> bool:
-        """Whether answers are wrong so often that it takes two to join groups."""
+        """Whether answers are wrong so often that joins are confirmed, and large groups are checked."""
         return self.rate >= _CAUTIOUS_RATE
 
     def find_numbers_in(self, answers: GroupAnswers) -> IntArray:
@@ -163,7 +163,7 @@ class FittedGroups:
 
     @cached_property
     def overlap(self) -> FloatArray:
-        """The largest share of the rows of each group that another group has as well."""
+        """The largest overlap of each group with another one, relative to the smaller of the two."""
         size = np.maximum(self.proba.sum(axis=0), 1e-12)
         shares = self.proba.T @ self.proba / np.minimum.outer(size, size)
         np.fill_diagonal(shares, 0.0)
@@ -517,7 +517,7 @@ def _train_on_itself(rows: FloatArray, fitted: FittedGroups, P: FloatArray, evid
     It is trained again on its own groups, unless there are start groups, which it might dissolve.
     """
     confirmed = fitted.confirmed >= 0
-    softness = _SOFTEST * min(1.0, (_SMALL_GROUP * P.shape[1] / len(rows)) ** 0.5)
+    C = _LARGEST_C * min(1.0, (_SMALL_GROUP * P.shape[1] / len(rows)) ** 0.5)
     target: IntArray = P.argmax(axis=1).astype(np.int64)
     for _ in range(2 if P.shape[1] == fitted.n_groups else 1):
         if len(np.unique(target)) < 2:
@@ -525,7 +525,7 @@ def _train_on_itself(rows: FloatArray, fitted: FittedGroups, P: FloatArray, evid
         weight = np.where(confirmed, 1.0, 0.3 * P.max(axis=1) ** 2)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # 60 iterations are enough
-            head = LogisticRegression(C=softness, max_iter=60)
+            head = LogisticRegression(C=C, max_iter=60)
             head.fit(rows, target, sample_weight=weight)
         scores = np.full(P.shape, -30.0, dtype=np.float32)
         scores[:, head.classes_] = head.predict_log_proba(rows)

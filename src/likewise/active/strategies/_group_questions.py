@@ -118,10 +118,8 @@ class GroupQuestions(CheckedStrategy):
             return list(islice((q for q in _ask_first(model.log_) if state.can_ask(q)), n))
         asker = _GroupAsker(self, state, model.groups_, model.log_, answers)
         found: dict[Any, Question] = {}
-        while (question := asker.find_best()) is not None:
+        while len(found) < n and (question := asker.find_best()) is not None and question.key not in found:
             found[question.key] = question
-            if len(found) == n:
-                break
             asker.block(question)
         return list(found.values())
 
@@ -144,6 +142,8 @@ def _ask_first(log: AnswerLog) -> Iterator[Question]:
 
 def _list_asked_rows(kind: str, rows: tuple[int, ...]) -> tuple[int, ...]:
     """Return the rows that a question is about, without the references of the groups shown."""
+    if kind in ("groups", "pair"):
+        return rows
     return rows[1:] if kind == "members" else rows[:1]
 
 
@@ -373,11 +373,11 @@ class _GroupAsker:
                 **self.show([group]),
             )
             best = question if self.state.can_ask(question) else best
-        pairs = (self._pair(int(row), float(gains[row])) for row in _find_largest(gains, 5))
+        pairs = (self._make_pair(int(row), float(gains[row])) for row in _find_largest(gains, 5))
         pair = next((question for question in pairs if self.state.can_ask(question)), None)
         return max((q for q in (best, pair) if q is not None), key=lambda q: q.score or 0.0, default=None)
 
-    def _pair(self, row: int, gain: float) -> Question:
+    def _make_pair(self, row: int, gain: float) -> Question:
         rows = row, self.get_reference(int(self.predicted[row]))
         reason = Reason("{rows:2} probably belong together.", rows)
         return Question.pair(*rows, score=gain / self.seconds["pair"], reason=reason)
@@ -393,7 +393,7 @@ class _GroupAsker:
 
     @cached_property
     def overlap(self) -> npt.NDArray[np.float64]:
-        """The largest share of each group that rows probably have in common with another one."""
+        """The largest overlap of each group with another one, of those at the last fit."""
         found = np.zeros(self.n_groups)
         np.maximum.at(found, self.now_of, self.fitted.overlap)
         return found
@@ -404,24 +404,30 @@ class _GroupAsker:
         if not self.fitted.is_cautious:
             return None
         for refs in answers.unsettled:
-            shown = [self._list_shown_for(ref) for ref in refs]
-            large, small = sorted(shown, key=len, reverse=True)
-            size = min(self.size[answers.group_of[list(refs)]].min(), _LARGE)
+            sides = [(self._list_shown_for(ref), int(answers.group_of[ref])) for ref in refs]
+            sides.sort(key=lambda side: -len(side[0]))
+            (large, small), groups = zip(*sides, strict=True)
+            if small[0] in self.blocked:  # another question compares them
+                continue
+            size = min(self.size[list(groups)].min(), _LARGE)
             for rows in ((row, small[0]) for row in large):
                 question = Question.groups(
                     *rows,
                     score=0.5 * (_WORTH + size) / self.seconds["groups"],
                     reason=Reason("It is not clear yet whether the groups of {rows:2} are the same.", rows),
                     examples=[each[:_N_EXAMPLES] for each in (large, small)],
+                    names=[self.names.get(group) for group in groups] if self.names else None,
                 )
-                if not self.blocked & set(rows) and self.state.can_ask(question):
+                if self.state.can_ask(question):
                     return question
         return None
 
     def _list_shown_for(self, ref: int) -> list[int]:
-        """Return a reference and the rows that were put into its group, the nearest first."""
+        """Return a reference and the rows that were put into its group first, the nearest before others."""
         answers, reference = self.answers, int(self.answers.references[ref])
-        rows = np.unique(answers.rows[(answers.refs == ref) & (answers.signs > 0)])
+        belongs = answers.signs > 0
+        rows, first = np.unique(answers.rows[belongs], return_index=True)
+        rows = rows[answers.refs[belongs][first] == ref]
         rows = rows[self.confirmed[rows] == answers.group_of[ref]]
         nearness = self.neighborhoods.rows[rows] @ self.neighborhoods.rows[reference]
         return [reference, *rows[np.argsort(-nearness, kind="stable")].tolist()]
@@ -459,7 +465,7 @@ class _GroupAsker:
         np.maximum.at(last, answers.again[:, 1].astype(np.int64), answers.again[:, 0].astype(np.int64))
         old = answers.n_answers - last[self.first_ref] >= _CHECK_AGE
         gains = share * chance * 0.5**times * (_WORTH + 0.5 * np.minimum(self.size, _LARGE))
-        gains[(share == 0) | ~old | (times >= _CHECK_TIMES)] = 0.0
+        gains[~old | (times >= _CHECK_TIMES)] = 0.0
         for group in np.argsort(-gains, kind="stable")[:5].tolist():
             ref = int(self.first_ref[group])
             row = int(answers.references[ref])
@@ -467,7 +473,7 @@ class _GroupAsker:
                 continue
             groups = self.find_candidates(row, self.find_differing(ref))
             question = self._place(
-                row, groups, float(gains[group]), "The group of {row} may be one of the others."
+                row, groups, float(gains[group]), "The group of {row} may be the same as another one."
             )
             if question is not None:
                 return question
