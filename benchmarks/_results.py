@@ -28,7 +28,7 @@ def find_commit():
 
 
 def round_numbers(value):
-    """Round all floats to six significant digits; less differs between any two runs."""
+    """Round all floats to six significant digits; further digits differ between runs."""
     if isinstance(value, dict):
         return {key: round_numbers(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

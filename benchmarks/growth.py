@@ -10,7 +10,7 @@ estimator of scikit-learn that does the same work without hints:
 - `OneVsRestClassifier` of `LogisticRegression` for multi-label classifiers, with the same labels.
 
 Rows are ten overlapping Gaussian groups; hints are 200 links, half of them must-links, 200 triplets or 200
-labelled rows. Multi-label classifiers get rows from a random tree of eight labels, of which 30 % are
+labelled rows. Multi-label classifiers get rows from a random tree of eight labels; 30 % of their labels are
 missing. All settings are defaults, except that methods have as many starts as their floor. Spectral methods
 are measured twice: on the rows, and on a given graph, which is the one that `SpectralLearning` builds.
 
@@ -391,7 +391,7 @@ def main():
                 print(json.dumps(record), flush=True)
     done = {(r["method"], r["rows"]) for r in records}
     kept = read_results("growth").get("cells", {}).get("rows", []) if len(args.only) < len(names) else []
-    kept = [r for r in kept if (r["method"], r["rows"]) not in done]
+    kept = [r for r in kept if r["method"] in names and (r["method"], r["rows"]) not in done]
     command = f"python benchmarks/growth.py --limit {args.limit:g}"
     cells = sorted(kept + records, key=lambda r: (r["rows"], names.index(r["method"])))
     save_part("growth", "cells", cells, command, limit=args.limit)

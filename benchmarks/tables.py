@@ -3,7 +3,7 @@
 Run `python benchmarks/tables.py` after the benchmarks. In `benchmarks/README.md`, `docs/benchmarks.md` and
 `docs/many-groups.md`, what stands between `<!-- table: embeddings fits -->` and `<!-- end of table -->` is
 replaced by the table of the part `fits` in `results/embeddings.json`. A table whose part is missing there
-stays as it is. Results that were committed give the tables of the pages, so on a clean tree no page changes.
+stays as it is. On a clean checkout no page changes.
 """
 
 import re

@@ -46,3 +46,17 @@ def test_the_growth_of_every_public_estimator_is_measured(scripts, monkeypatch):
     monkeypatch.delitem(growth.METHODS, "ITML")
     with pytest.raises(SystemExit, match="no entry for ITML: add"):
         growth.check_complete()
+
+
+def test_records_of_methods_that_no_longer_exist_are_dropped(scripts, tmp_path, monkeypatch):
+    import _results
+    import growth
+
+    monkeypatch.setattr(_results, "FOLDER", tmp_path)
+    old = [{"method": name, "rows": 1000, "cpu": 1.0} for name in ("Renamed", "KMeans", "PCKMeans")]
+    _results.save_part("growth", "cells", old, "a command")
+    monkeypatch.setattr(growth, "run_cell", lambda name, n, *_: {"method": name, "rows": n, "cpu": 2.0})
+    monkeypatch.setattr(sys, "argv", ["growth.py", "--only", "KMeans", "--rows", "1000"])
+    growth.main()
+    kept = {each["method"]: each["cpu"] for each in _results.read_results("growth")["cells"]["rows"]}
+    assert kept == {"KMeans": 2.0, "PCKMeans": 1.0}

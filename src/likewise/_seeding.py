@@ -32,7 +32,7 @@ _LEAST_GAIN = 0.1
 _WIDE = 64
 # From this many columns x clusters on, seeds from components are exchanged for rows that cover more, and if
 # there are few components, a row of each is a seed instead of its centroid.
-MANY_NUMBERS = 2**12
+MANY_COORDINATES = 2**12
 
 _NO_ROWS, _NO_HINTS = np.empty(0, dtype=np.int64), Supervision(1)
 _NO_HINTS_CLOSED = _NO_HINTS.closure()
@@ -263,9 +263,9 @@ def exchange_seeds(X: Rows, seeds: np.ndarray, rng: np.random.RandomState) -> np
     """Exchange seeds for rows where this lowers the sum of squared distances to the nearest seed.
 
     A local search in the manner of Lattanzi and Sohler (2019), on a sample of the rows. In each of k steps,
-    ``2 + log k`` candidates are drawn as in k-means++. The exchange of a seed for a candidate that lowers the
-    sum most is made, if it lowers the sum by more than a tenth of the mean contribution of a seed. This takes
-    about half as long as drawing the seeds by k-means++.
+    ``2 + log k`` candidates are drawn as in k-means++. The best exchange is made if it lowers the sum by
+    more than a tenth of the mean contribution of a seed. This takes about half as long as drawing the seeds
+    by k-means++.
 
     Parameters
     ----------
@@ -564,7 +564,7 @@ def draw_seeds_from_closure(
     draws = as_rows(X, weight=weight) if draws is None else draws
     if len(mass) >= k:
         return select_farthest_first(centroids, mass, k)
-    if X.shape[1] * k >= MANY_NUMBERS:
+    if X.shape[1] * k >= MANY_COORDINATES:
         centroids = X[components.find_medoids(X)[heaviest_first]]
     return extend_seeds(draws, as_dense(centroids), k, None, rng)
 

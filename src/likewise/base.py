@@ -235,6 +235,9 @@ def warn_caller(message: str | Warning, category: type[Warning] = LikewiseWarnin
     warnings.warn(message, category, stacklevel=level + 1)
 
 
+_LONG = 60.0  # seconds of a fit that is announced beforehand
+
+
 def warn_if_long(estimator: Any, seconds: float, suggestion: str) -> None:
     """Warn before a fit that is expected to take more than a minute."""
     if seconds > _LONG:
@@ -348,7 +351,6 @@ def check_finite(X: Rows, name: str) -> float:
 
 
 # Weighted sums of squares above the first are close to overflow, weights below the second to underflow.
-_LONG = 60.0  # seconds of a fit that is announced beforehand
 _LARGEST_SUM = float(np.finfo(np.float64).max) * 2.0**-100
 _SMALLEST_WEIGHT = 2.0**-900
 

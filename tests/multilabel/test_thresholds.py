@@ -88,7 +88,7 @@ def test_thresholds_of_many_rows_come_from_a_sample_with_enough_records(monkeypa
     data = make_label_tree(3000, 5, missing_rate=0.3, random_state=0)
     fit, new = slice(0, 2000), slice(2000, None)
     whole = LatentHierarchyClassifier().fit(data.X[fit], data.Z[fit])
-    monkeypatch.setattr(_combined, "_MOST_ROWS", 400)
+    monkeypatch.setattr(_combined, "_FEWEST_ROWS", 400)
     monkeypatch.setattr(_combined, "_FEWEST_RECORDS", 60)
     rarest = data.Z[fit].sum(axis=0).min()
     posterior = infer(whole._model, data.X[fit], data.Z[fit].astype(np.uint8))

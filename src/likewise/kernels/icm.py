@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Python does problems of at most _SMALL costs until it has done _TOTAL costs in this process, or _CALLS
-# problems of this size if that is more. This takes it at most 0.6 s or so: no longer than compiling, and
-# little longer than loading numba and compiled code. From then on, or from the first larger problem on, the
-# compiled search does all problems.
+# Python solves small problems, of size at most _SMALL, until their total size exceeds
+# max(_TOTAL, _CALLS * size). This takes about 0.6 s: no longer than compiling, and little longer than loading
+# numba and compiled code. From then on, or from the first larger problem on, the compiled search solves all
+# problems.
 _SMALL = 2**15
 _TOTAL = 2**19
 _CALLS = 80

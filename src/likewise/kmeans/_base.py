@@ -19,7 +19,7 @@ from likewise._compat import (
 )
 from likewise._seeding import (
     COSTLY,
-    MANY_NUMBERS,
+    MANY_COORDINATES,
     MANY_ROWS,
     ComponentCentroids,
     HintedSubset,
@@ -583,7 +583,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             else:
                 seeds = extend_seeds(draws, np.empty((0, X.shape[1])), self.n_clusters, None, rng)
             # Components rarely cover all groups evenly. Centres that stand for classes stay where they are.
-            is_wide = number < n_hinted and X.shape[1] * self.n_clusters >= MANY_NUMBERS
+            is_wide = number < n_hinted and X.shape[1] * self.n_clusters >= MANY_COORDINATES
             if (is_costly or is_wide) and self._n_hinted_starts is not None:
                 seeds = exchange_seeds(draws, seeds, rng)
             starts.append(Start(metric.unembed(seeds), metric, learn=metric is not plain))

@@ -33,9 +33,9 @@ from likewise.multilabel._em import (
 )
 
 _N_FOLDS = 5
-# Three weights, an offset and a threshold per label are fitted to at most so many rows, or to more if a label
-# would be recorded in fewer than so many of them.
-_MOST_ROWS, _FEWEST_RECORDS = 20_000, 200
+# Three weights, an offset and a threshold per label are fitted to a sample if there are many rows. Samples
+# have at least 20,000 rows, and about 200 records of the rarest label.
+_FEWEST_ROWS, _FEWEST_RECORDS = 20_000, 200
 _N_STEPS = 50  # L-BFGS iterations of each regression
 _SHRINKAGE = 10.0  # penalty on the distance of a label's weights from the common ones
 _LEAST = 1e-6  # probabilities are kept this far from 0 and 1
@@ -78,7 +78,7 @@ def cross_fit(
     combine: its classifiers are already separate.
     """
     combine = combine and len(model.hierarchy.edges) > 0
-    every, labels = ScaledColumns.from_data(X), posterior.one
+    every, labels = X, posterior.one
     rows = _select_rows(Z, labels.sum(axis=1), model.compute_logits(X).sum(axis=1))
     if len(rows) < len(Z):
         X, Z = X[rows], Z[rows]
@@ -100,14 +100,15 @@ def cross_fit(
     odds = _log_odds(by_tree, alone, model.hierarchy)
     weights, offsets = _fit_weights(odds, Z, 1.0 - model.rates)
     chances = _combine(odds, weights, offsets, model.hierarchy)
-    return rows, chances, Combination(*fit_alone(every, labels, l2), weights, offsets)
+    coef, intercept = fit_alone(ScaledColumns.from_data(every), labels, l2)
+    return rows, chances, Combination(coef, intercept, weights, offsets)
 
 
 def _select_rows(Z: np.ndarray, *keys: np.ndarray) -> np.ndarray:
     """Return all rows, or a sample that is evenly spaced in the order of `keys`."""
     counts = Z.sum(axis=0)
     share = _FEWEST_RECORDS / counts[counts > 0].min(initial=len(Z))
-    n_parts = int(len(Z) / max(_MOST_ROWS, share * len(Z)))
+    n_parts = int(len(Z) / max(_FEWEST_ROWS, share * len(Z)))
     return next(iterate_folds(*keys, n_folds=max(n_parts, 1)))[1]
 
 

@@ -8,7 +8,6 @@ from math import ceil, log
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from scipy.sparse import issparse
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
@@ -193,9 +192,9 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     threshold : float, array of shape (n_labels,) or "f1", default="f1"
         A label is predicted if its probability is above this. ``"f1"`` chooses the threshold of each label
         that maximises F1 for out-of-fold probabilities of the training rows, corrected for missing labels;
-        :meth:`calibrate` uses other rows. With more than 40,000 rows, a sample of at least 20,000 that has
-        about 200 records of each label is used, as for the weights of `marginals`. With ``decode="map"`` no
-        threshold is used, and a numeric value raises `ValueError`.
+        :meth:`calibrate` uses other rows. With 40,000 rows or more, a sample of at least 20,000 that has
+        about 200 records of the rarest label is used, as for the weights of `marginals`. With
+        ``decode="map"`` no threshold is used, and a numeric value raises `ValueError`.
     max_iter : int, default=100
         Maximum number of EM iterations.
     tol : float, default=1e-4
@@ -386,9 +385,8 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             )
         rng = check_random_state(self.random_state)
         starts = [given] if given is not None else list(self._make_starts(X, labels, allowed, rng))
-        # Measured for a dozen iterations; the average row of sparse X counts as its non-zero values.
-        n_values = X.nnz if issparse(X) else X.size
-        cost = len(labels.Y) * 4e-6 + n_values * 8e-8
+        # Measured for a dozen iterations; sparse X counts its non-zeros.
+        cost = len(labels.Y) * 4e-6 + X.size * 8e-8
         suggestion = "Fit a sample of the rows, and predict the others."
         warn_if_long(self, labels.n_labels * cost * len(starts), suggestion)
         progress = FitProgress(self, X, len(starts))
