@@ -206,6 +206,16 @@ def test_an_item_and_the_groups_have_their_columns_in_one_order(come):
     assert page.locator("figure.item th").all_inner_texts() == shown
 
 
+def test_other_pages_show_columns_in_the_order_of_the_data(come):
+    ann = come("placement", "rows")
+    first = ann.page.locator(".choose").first.locator(".lines .column").first
+    assert first.text_content() != "ash"  # the column that sets the groups apart
+    advance(ann, lambda: ann.page.keyboard.press("1"))
+    ann.saved()
+    ann.go("history")
+    expect(ann.page.locator(".item-card .lines .column").first).to_have_text("ash")
+
+
 def test_a_second_is_equally_wide_in_all_small_spectrograms(come):
     ann = come("members", "sounds")
     ann.page.wait_for_function("() => document.querySelector('.tap img').style.width")

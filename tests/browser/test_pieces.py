@@ -204,3 +204,34 @@ def test_labels_of_the_map_avoid_items_buttons_and_each_other(run):
     first, second = run("map_names.js", code)
     assert first == [170, 159]  # below its item
     assert second[0] + 60 < 360  # left of the buttons
+
+
+def test_labels_of_the_map_keep_units_and_means(run):
+    code = """m => {
+      const names = new m.MapNames();
+      const description = ["petal length (cm) 1.46 (others 4.26)", "red 90 % (others 20 %)", "slow (song)"];
+      names.set([{number: 1, name: "short", size: 9, description, typical: [{row: 0}]}]);
+      return names.element.querySelector("span").textContent;
+    }"""
+    assert run("map_names.js", code) == "petal length (cm) 1.46, red 90 %, slow (song)"
+
+
+def test_small_spectrograms_have_one_scale_although_a_sound_fails(run):
+    code = """m => {
+      const part = document.createElement("div");
+      part.innerHTML = [0, 1, 2].map(row =>
+        `<div class="example"><figure class="of-sound" data-row="${row}"><img></figure></div>`
+        + `<audio data-row="${row}"></audio>`).join("");
+      m.toOneScaleSmall([part]);
+      const widths = () => [...part.querySelectorAll("img")].map(image => image.style.width);
+      const [long, short, failed] = part.querySelectorAll("audio");
+      for (const [player, seconds] of [[long, 4], [short, 1]]) {
+        Object.defineProperty(player, "duration", {value: seconds});
+        player.dispatchEvent(new Event("loadedmetadata"));
+      }
+      const before = widths();
+      Object.defineProperty(failed, "error", {value: {code: 4}});
+      failed.dispatchEvent(new Event("error"));
+      return [before, widths()];
+    }"""
+    assert run("sound.js", code) == [["", "", ""], ["100%", "25%", ""]]

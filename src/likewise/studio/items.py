@@ -193,7 +193,10 @@ class ItemFile:
         return dict(self._select_all("SELECT number, stamp FROM stamps"))
 
     def find_missing(self, root: Path) -> list[int]:
-        """Return the rows whose file below `root` is missing; none if all are, as without their disk."""
+        """Return the rows whose file below `root` is missing.
+
+        The list is empty if all files are missing, e.g. because the disk is not mounted.
+        """
         listed = self._select_all("SELECT number, media FROM items WHERE media IS NOT NULL")
         missing = [row for row, media in listed if not os.path.exists(root / media)]
         return missing if len(missing) < len(listed) else []

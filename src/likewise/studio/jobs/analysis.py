@@ -311,7 +311,7 @@ class ProjectAnalysis:
 
     def _ask(self, interview: Interview, n: int, waiting: Sequence[Question]) -> list[Question]:
         """Return up to n questions, none of which is about a broken item or a row on the shelf."""
-        broken = self._find_unjudgeable()
+        broken = self._find_rows_not_to_ask()
         shelf = frozenset(self._ledger.get_counted_replies().shelf)
         if not broken and not shelf:
             return interview.ask(n, waiting)
@@ -341,7 +341,7 @@ class ProjectAnalysis:
             for one in found[: max(n, 0)]
         ]
 
-    def _find_unjudgeable(self) -> frozenset[int]:
+    def _find_rows_not_to_ask(self) -> frozenset[int]:
         return self._ledger.get_broken_rows() | self._missing
 
     def _read(self, queued: QueuedQuestion) -> Question | None:
@@ -358,7 +358,7 @@ class ProjectAnalysis:
                 "studio has no page. Use a strategy that asks about pairs, triplets or groups."
             )
         rows, names = list(question.rows), list(question.names)
-        broken = self._find_unjudgeable()
+        broken = self._find_rows_not_to_ask()
         examples = [[row for row in shown if row not in broken] or shown for shown in question.examples]
         draw = random.Random(f"{self.settings.seed} {sorted(rows)}")
         if question.kind in ("pair", "triplet"):

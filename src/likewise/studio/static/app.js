@@ -36,7 +36,7 @@
 import { Api, ApiError } from "./api.js";
 import { scopeOf } from "./asking.js";
 import { fill, h, openDialog, put } from "./dom.js";
-import { glyph, useProfile } from "./item.js";
+import { glyph, orderCards, useProfile } from "./item.js";
 import { Keys } from "./keys.js";
 import { listen } from "./live.js";
 import { Outbox } from "./outbox.js";
@@ -200,6 +200,7 @@ function router(ctx) {
     opened = name;
     leave?.();
     leave = null;
+    orderCards([]); // not in the order of the page before
     for (const link of document.querySelectorAll(".top nav a")) {
       if (/** @type {HTMLElement} */ (link).dataset["view"] === name) {
         link.setAttribute("aria-current", "page");

@@ -160,6 +160,14 @@ export function openDialog(title, content, options = {}) {
   return dialog;
 }
 
+/**
+ * Take the focus off what was pressed by pointer, or Space would press it again instead of enlarging the items.
+ * @param {MouseEvent} event
+ */
+export function blurAfterClick(event) {
+  if (event.detail > 0) /** @type {HTMLElement} */ (event.currentTarget).blur();
+}
+
 /** A key for a request that must count only once. `randomUUID` is unavailable on plain http except on localhost. */
 export function freshKey() {
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();

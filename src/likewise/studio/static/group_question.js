@@ -1,7 +1,7 @@
 /** Questions about groups: a placement, members of a group, two groups, and the name of a group. */
 
 /** @import {Item, Question, Reply, ShownGroup} from "./types.js" */
-import { h } from "./dom.js";
+import { blurAfterClick, h } from "./dom.js";
 import { figures, itemCard, orderCards } from "./item.js";
 import { toOneScaleSmall } from "./sound.js";
 
@@ -22,10 +22,10 @@ const MOST_TILES = 11;
  * @returns {GroupQuestion | null} null for a question about items only
  */
 export function drawGroupQuestion(question, page) {
-  const draw = DRAWN[question.kind];
-  if (!draw) return null;
   const tiles = question.kind === "members" ? question.items.slice(1).map((item) => [item]) : [];
   orderCards([...question.groups.map((group) => group.items), ...tiles]);
+  const draw = DRAW[question.kind];
+  if (!draw) return null;
   const drawn = draw(question, page);
   toOneScaleSmall(drawn.parts);
   return drawn;
@@ -70,7 +70,7 @@ function listen(items) {
   return sounds.length > 0 && h("div", { class: "listens" }, ...sounds.map((item) => {
     const player = h("audio", { preload: "metadata", src: item.media, "data-row": item.row });
     return h("span", null, player, h("button", { type: "button", class: "quiet small", "aria-label": `Play ${item.title}`, on: { click: (event) => {
-      if (event.detail > 0) event.currentTarget.blur();
+      blurAfterClick(event);
       for (const other of document.querySelectorAll("audio")) if (other !== player) other.pause();
       if (player.paused) {
         player.currentTime = 0;
@@ -98,7 +98,7 @@ function placement(question, page) {
     h("span", { class: "choose-head" }, h("span", { class: "letter", "aria-hidden": "true" }, number), h("span", { class: group.name ? "choose-name" : "choose-name unnamed", dir: "auto" }, name)),
     h("span", { class: "examples" }, ...group.items.map(small)));
     button.addEventListener("click", (event) => {
-      if (event.detail > 0) button.blur();
+      blurAfterClick(event);
       act();
     });
     return h("div", { class: "choice-card" }, button, listen(group.items));
@@ -131,7 +131,7 @@ function members(question, page) {
     };
     acts[`tile.${number}`] = act;
     button.addEventListener("click", (event) => {
-      if (event.detail > 0) button.blur();
+      blurAfterClick(event);
       act();
     });
     return h("div", { class: "choice-card" }, button, listen([item]));
@@ -196,4 +196,4 @@ function label(question, page) {
 }
 
 /** @type {Record<string, (question: Question, page: Parameters<typeof drawGroupQuestion>[1]) => GroupQuestion>} */
-const DRAWN = { placement, members, groups: twoGroups, label };
+const DRAW = { placement, members, groups: twoGroups, label };

@@ -98,7 +98,7 @@ class Gallery {
     try {
       const got = await this.ctx.api.get("api/groups");
       this.groups = got.groups;
-      orderCards(this.groups.map((group) => group.typical));
+      if (this.cards.isConnected) orderCards(this.groups.map((group) => group.typical)); // another page may be open by now
       this.#compare(got.wanted);
     } catch (error) {
       this.note.textContent = String(error);
@@ -226,7 +226,7 @@ class OneGroup {
     try {
       const got = await this.ctx.api.get("api/groups");
       this.groups = got.groups;
-      orderCards(this.groups.map((group) => group.typical));
+      if (this.head.isConnected) orderCards(this.groups.map((group) => group.typical));
       this.group = got.groups.find((/** @type {Group} */ group) => group.number === this.number) ?? null;
       if (!this.group) {
         this.note.textContent = "This group no longer exists: groups change with the answers.";

@@ -17,7 +17,7 @@ export const LETTERS = ["A", "B", "C"];
 
 /** @type {Map<string, Column>} what is usual in each column */
 let usual = new Map();
-/** @type {string[]} the columns of small cards, those that set the groups on the page apart first */
+/** @type {string[]} the columns of small cards, those that set the groups on the page apart first; empty for the order of the data */
 let ordered = [];
 /** @type {((word: string) => number) | null} how rare words are */
 let rarity = null;
@@ -37,7 +37,7 @@ export function listColumns() {
 }
 
 /**
- * Show first, in the small cards of rows, the columns that set some groups apart.
+ * Show first, in the small cards of rows, the columns that set some groups apart; without groups, keep the order of the data.
  * @param {Item[][]} groups
  */
 export function orderCards(groups) {
@@ -298,7 +298,7 @@ export function itemCard(item, options = {}) {
   const shown = item.broken
     ? h("span", { class: "words muted" }, "cannot be shown")
     : address
-      ? imageOf({ ...item, thumb: null }, address, "lazy", undefined, !open && options.name !== false ? "" : item.title) // not twice
+      ? imageOf({ ...item, thumb: null }, address, "lazy", undefined, !open && options.name !== false ? "" : item.title) // the name is beside it
       : item.text === null && item.cells.some(([, value]) => value !== "") ? lines(item) : h("span", { class: "words", dir: "auto" }, item.text ?? item.title);
   const frame = open
     ? h("button", { type: "button", class: "shown", "aria-label": `Enlarge ${item.title}`, on: { click: () => open(item) } }, shown)

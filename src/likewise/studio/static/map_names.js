@@ -26,10 +26,10 @@ const overlap = (one, other) => one.x <= other.x + other.width + GAP && other.x 
   && one.y <= other.y + other.height + GAP && other.y <= one.y + one.height + GAP;
 
 /**
- * Keywords, or the means of columns without those of the other groups, for which there is no room.
+ * Keywords or column means; "(others …)" is left out to save space.
  * @param {Group} group
  */
-const describe = (group) => group.description.slice(0, 3).map((part) => part.replace(/ \(.*\)$/, "")).join(", ");
+const describe = (group) => group.description.slice(0, 3).map((part) => part.replace(/ \(others [^()]*\)$/, "")).join(", ");
 
 /** The labels. Screen readers use the list beside the map instead. */
 export class MapNames {

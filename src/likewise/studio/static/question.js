@@ -8,7 +8,7 @@
 
 /** @import {Context, Question, Reply, Unmount, Word} from "./types.js" */
 import { Asking, Clock } from "./asking.js";
-import { fill, h } from "./dom.js";
+import { blurAfterClick, fill, h } from "./dom.js";
 import { drawGroupQuestion } from "./group_question.js";
 import { figures, glyph, LETTERS, zoom } from "./item.js";
 import { ACTIONS } from "./keys.js";
@@ -165,7 +165,7 @@ export function mount(root, ctx, options = {}) {
     const made = h("button", { type: "button", class: look, "data-action": action, "aria-keyshortcuts": key ? ctx.keys.of(action).map(spoken).join(" ") : null },
       icon && glyph(icon), h("span", null, label), key && h("kbd", { "aria-hidden": "true" }, key));
     made.addEventListener("click", (event) => {
-      leave(event);
+      blurAfterClick(event);
       act();
     });
     return made;
@@ -222,7 +222,7 @@ export function mount(root, ctx, options = {}) {
     heading.className = "";
     fill(heading, question.text);
     fill(why, question.practice && h("span", { class: "badge" }, "practice"),
-      question.why && options.why !== false && h("details", { class: "why" }, h("summary", { on: { click: leave } }, "Why this question?"), h("p", { dir: "auto" }, question.why)));
+      question.why && options.why !== false && h("details", { class: "why" }, h("summary", { on: { click: blurAfterClick } }, "Why this question?"), h("p", { dir: "auto" }, question.why)));
     items.className = `items ${kind} of-${question.items[0]?.kind ?? ""}`;
     const onSettled = () => shown === question.id && clock.start();
     drawn = drawGroupQuestion(question, { give: answer, changed: showSelected, onSettled, marks: preferences.marks });
@@ -326,14 +326,6 @@ const STILL = {
   finished: { title: "That is all for now.", text: "There are no more questions." },
   lost: { title: "The server does not respond.", text: "The page keeps trying." },
 };
-
-/**
- * Take the focus off what was pressed by pointer, or Space would press it again instead of enlarging the items.
- * @param {MouseEvent} event
- */
-function leave(event) {
-  if (event.detail > 0) /** @type {HTMLElement} */ (event.currentTarget).blur();
-}
 
 /** @param {string} key in the form used by `aria-keyshortcuts` */
 function spoken(key) {

@@ -129,19 +129,23 @@ export function toOneScale(views) {
 }
 
 /**
- * Draw the small spectrograms of a question on one scale, when the lengths of all sounds are known.
- * @param {HTMLElement[]} parts with cards, and players that know the length of the sound of their row
+ * Draw the small spectrograms of a question on one scale, when the length of each sound is known or it has failed to load.
+ * @param {HTMLElement[]} parts with cards, and an audio element for each sound
  */
 export function toOneScaleSmall(parts) {
   const players = parts.flatMap((part) => [...part.querySelectorAll("audio[data-row]")]).map((player) => /** @type {HTMLAudioElement} */ (player));
   const scale = () => {
-    const seconds = new Map(players.map((player) => [player.dataset["row"], Math.min(LONGEST, player.duration)]));
-    if (![...seconds.values()].every(Number.isFinite)) return;
+    if (players.some((player) => Number.isNaN(player.duration) && !player.error)) return;
+    const loaded = players.filter((player) => !Number.isNaN(player.duration));
+    const seconds = new Map(loaded.map((player) => [player.dataset["row"], Math.min(LONGEST, player.duration)]));
     const longest = Math.max(...seconds.values());
     for (const image of parts.flatMap((part) => [...part.querySelectorAll(".example .of-sound img")])) {
       const own = seconds.get(/** @type {HTMLElement | null} */ (image.closest("[data-row]"))?.dataset["row"]);
       if (own) /** @type {HTMLElement} */ (image).style.setProperty("width", `${(100 * own) / longest}%`);
     }
   };
-  for (const player of players) player.addEventListener("loadedmetadata", scale);
+  for (const player of players) {
+    player.addEventListener("loadedmetadata", scale);
+    player.addEventListener("error", scale);
+  }
 }
