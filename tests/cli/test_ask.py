@@ -17,8 +17,10 @@ import pytest
 
 from fork_server import start_command
 from likewise.active import Interview, Question, strategies
+from likewise.cli._row_text import make_row_formatter
 from likewise.oracles._console import Form
 from likewise.supervision import read_hints
+from likewise.tables import RawTable
 from patience import PATIENCE
 
 NAMES = ["a1", "a2", "a3", "b1", "b2", "b3"]
@@ -884,3 +886,11 @@ def test_a_full_disk_ends_with_the_name_of_the_file_and_all_that_was_acknowledge
     result = run(*ASK, input="y\nn\n", code=1)
     assert "'data.ask.json': No space left on device." in result.stderr
     assert answers(files) == ["SAME"]
+
+
+def test_dropped_columns_are_shown_only_if_they_are_asked_for():
+    """A dropped column may hold the classes."""
+    columns = ["1", "2"], ["2.5", "3.5"], ["wren", "owl"]
+    raw = RawTable("rows.csv", ("id", "size", "class"), columns, None)
+    assert make_row_formatter(raw, "id", None, ("class",))(0) == "1: size 2.5"
+    assert make_row_formatter(raw, "id", ("class",), ("class",))(1) == "2: owl"

@@ -35,16 +35,21 @@ def drop_text_columns(columns: ColumnRoles, raw: RawTable, shown: tuple[str, ...
 
 
 def make_row_formatter(
-    raw: RawTable, id_column: str | None, names: tuple[str, ...] | None
+    raw: RawTable,
+    id_column: str | None,
+    names: tuple[str, ...] | None,
+    dropped: tuple[str, ...] | None = None,
 ) -> Callable[[int], str]:
     """Return a function that formats a row: its id and the given columns, or all columns truncated.
 
+    Dropped columns are shown only if they are given: they may hold the classes.
+
     >>> raw = RawTable("birds.csv", ("name", "song"), (["wren", "owl"], ["loud", "low"]), None)
     >>> (make_row_formatter(raw, None, ("song",))(1), make_row_formatter(raw, "name", None)(1),
-    ...  make_row_formatter(raw, None, None)(1))
-    ('low', 'owl: song low', 'name owl, song low')
+    ...  make_row_formatter(raw, None, None)(1), make_row_formatter(raw, None, None, ("song",))(1))
+    ('low', 'owl: song low', 'name owl, song low', 'name owl')
     """
-    listed = names or tuple(name for name in raw.names if name != id_column)
+    listed = names or tuple(name for name in raw.names if name not in (id_column, *(dropped or ())))
     wanted = [(name, make_cell_formatter(raw.get_column(name))) for name in listed]
     ids = None
     if id_column is not None and id_column not in listed:

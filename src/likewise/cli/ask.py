@@ -65,8 +65,8 @@ class AskOptions:
         "--show",
         type=opt.parse_names,
         metavar="COLUMN[,COLUMN]",
-        help="Columns to show for each row; by default all, truncated. Text columns named here are not "
-        "features.",
+        help="Columns to show for each row; by default all that are not dropped, truncated. "
+        "Text columns named here are not features.",
     )
     table: opt.TableOptions
     standardize: bool = opt.standardize()
@@ -289,14 +289,15 @@ def _read_rows(asked: AskOptions) -> tuple[DataTable, Callable[[int], str], opt.
         check_shown(raw, asked.show)
         columns = drop_text_columns(options.make_roles(), raw, asked.show)
         table = make_table(raw, columns)
-        show = make_row_formatter(raw, options.id_column, asked.show)
+        show = make_row_formatter(raw, options.id_column, asked.show, options.drop)
         return table, show, replace(options, drop=columns.drop or None)
     with output.show_count("Computing features") as progress:
         source = options.read_source(asked.data, seed=asked.seed, progress=progress)
     check_shown(source.raw, asked.show)
     compared = tuple(name for _, name in source.options.list_media_columns())
     names = asked.show or compared or (("file",) if source.is_folder else None)
-    show_row, rows = make_row_formatter(source.raw, options.id_column, names), source.rows
+    show_row = make_row_formatter(source.raw, options.id_column, names, options.drop)
+    rows = source.rows
     return source.make_table(), lambda row: show_row(rows[row]), options
 
 

@@ -428,7 +428,7 @@ class _GroupAsker:
         belongs = answers.signs > 0
         rows, first = np.unique(answers.rows[belongs], return_index=True)
         rows = rows[answers.refs[belongs][first] == ref]
-        rows = rows[self.confirmed[rows] == answers.group_of[ref]]
+        rows = np.setdiff1d(rows[self.confirmed[rows] == answers.group_of[ref]], answers.references)
         nearness = self.neighborhoods.rows[rows] @ self.neighborhoods.rows[reference]
         return [reference, *rows[np.argsort(-nearness, kind="stable")].tolist()]
 
