@@ -114,7 +114,7 @@ def walk(newcomer, n_answers):
     """Go through everything that a newcomer would try."""
     page = newcomer.page
     page.locator("dialog.intro-dialog").wait_for(timeout=PATIENCE)
-    page.get_by_role("button", name="Same", exact=True).click()
+    page.get_by_role("group", name="Sample answers").get_by_role("button", name="Same").click()
     newcomer.picture("introduction")
     for name in ("Next", "Next", "Start"):
         page.get_by_role("button", name=name, exact=True).click()
