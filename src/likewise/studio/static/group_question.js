@@ -23,7 +23,7 @@ const MOST_TILES = 11;
  */
 export function drawGroupQuestion(question, page) {
   const tiles = question.kind === "members" ? question.items.slice(1).map((item) => [item]) : [];
-  orderCards([...question.groups.map((group) => group.items), ...tiles]);
+  orderCards([...(question.groups ?? []).map((group) => group.items), ...tiles]);
   const draw = DRAW[question.kind];
   if (!draw) return null;
   const drawn = draw(question, page);
