@@ -53,3 +53,17 @@ def test_the_owner_uploads_pictures(visit, served, axe):
     assert part.locator(".gallery figure").get_attribute("data-row") == "31"
     assert axe(owner.page) == []
     assert served.project.items.get_ids()[30:] == ["red.png", "green.png"]
+
+
+def test_the_page_shows_items_that_are_gone(visit, served, axe):
+    (served.project.source / "07.png").unlink()
+    served.project.keep_comparison(["03.png"])
+    owner = visit(served, role="owner")
+    owner.go("people")
+    part = owner.page.locator("section.additions")
+    part.get_by_text(
+        "2 items are gone from the data: not asked about until back, and answers stay."
+    ).wait_for()
+    shown = part.get_by_role("list", name="Items that are gone").locator("figure")
+    assert [one.get_attribute("data-row") for one in shown.all()] == ["3", "7"]
+    assert axe(owner.page) == []

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cli.test_studio import TABLE, data, picture, served, sound, studio  # noqa: F401 (fixtures)
+from likewise.studio.jobs.analysis import ProjectAnalysis
 from likewise.studio.project import Project
 from likewise.studio.records import Settings
 
@@ -84,7 +85,7 @@ def test_new_changed_and_removed_items(run, data, served, monkeypatch, words, ch
     said = " ".join(done.stderr.split())
     assert f"1 item added: {added}." in said
     assert f"1 item changed: {changed}. Answers about changed items stay." in said
-    assert f"1 item gone: {removed}. Items that are gone stay in the project." in said
+    assert f"1 item gone: {removed}. Items that are gone are not asked about; their answers stay." in said
     assert "has changed since" not in said
     now = Project.open(before.folder)
     assert now.items.get_ids() == [*(item.id for item in old), added]
@@ -130,6 +131,50 @@ def test_rows_without_ids_are_appended(run, data, served, monkeypatch):  # noqa:
     said = studio(run, "t.csv", "--add").stderr
     assert "1 item added: 6." in said
     assert Project.open(data / "t.likewise").items.n == 7
+
+
+def test_rows_that_moved_are_refused_without_ids(run, data, served, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(data)
+    for words, first in ((("--text", "message"), "new owl"), (("--drop", "name,picture,sound,message"), "x")):
+        (data / "t.csv").write_text(TABLE)
+        folder = data / f"{words[0]}.likewise"
+        project = ("--project", str(folder))
+        studio(run, "t.csv", *words, "-k", "2", *project)
+        lines = [*LINES[:3], *LINES[4:]]  # without row 2
+        (data / "t.csv").write_text("\n".join(lines) + "\n")
+        said = " ".join(studio(run, "t.csv", "--add", *project, code=1).stderr.split())
+        assert "row 2 now has the content of row 3. The project has no column of ids" in said
+        before = [item.text or item.cells for item in served[-1].items]
+        assert [item.text or item.cells for item in Project.open(folder).items] == before
+        (data / "t.csv").write_text("\n".join([*LINES[:-2], f"i4,{first},,,-4,0,a"]) + "\n")  # last row gone
+        assert "1 item gone: 5." in studio(run, "t.csv", "--add", *project).stderr
+
+
+def test_a_row_that_is_gone_comes_back(run, data, served, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(data)
+    words = ("t.csv", "--text", "message", "--id", "name")
+    studio(run, *words, "-k", "2")
+    folder = served[-1].folder
+    watching = Project.open(folder)  # as a running studio does
+    watching.refresh()
+    (data / "t.csv").write_text("\n".join([*LINES[:3], *LINES[4:]]) + "\n")
+    said = studio(run, "t.csv").stderr
+    assert "--add" in said  # how to use the changed data
+    studio(run, "t.csv", "--add")
+    now = Project.open(folder)
+    assert (now.gone, now.find_gone_rows()) == (("i2",), [2])
+    assert watching.refresh()
+    assert watching.find_gone_rows() == [2]
+    assert watching.describe_changed_source() is None
+    assert ProjectAnalysis.from_project(now).make_picture().gone == (2,)
+    with now.lock_items():
+        assert now.add_items([], []).gone == ("i2",)  # an upload changes nothing about it
+    (data / "t.csv").write_text(TABLE)
+    assert "1 item back: i2. Items that are back are asked about again." in " ".join(
+        studio(run, "t.csv", "--add").stderr.split()
+    )
+    assert Project.open(folder).find_gone_rows() == []
+    assert watching.refresh()
 
 
 def test_a_touched_file_is_not_a_changed_one(run, data, served, monkeypatch):  # noqa: F811

@@ -284,7 +284,12 @@ def _open_project(ctx: click.Context, asked: StudioOptions) -> Project:
 def _add_items(project: Project, asked: StudioOptions) -> Project:
     """Add what is new in the data, and replace what has changed; features are computed of these alone."""
     from likewise.cli._items import list_source_items, read_source
-    from likewise.studio.additions import add_from_source, check_additions_allowed, compare_with_source
+    from likewise.studio.additions import (
+        add_from_source,
+        check_additions_allowed,
+        check_places,
+        compare_with_source,
+    )
 
     check_additions_allowed(project)
     stderr, was = make_console(), project.options
@@ -299,6 +304,8 @@ def _add_items(project: Project, asked: StudioOptions) -> Project:
         project = type(project).open(project.folder, database=project.database)
         listed = list_source_items(project.source, **options)
         found = compare_with_source(project, listed)
+        if not project.source.is_dir() and was.get("id_column") is None:
+            check_places(project, listed, found)
         only = [*found.new, *found.maybe_changed]
         places, X = [], project.load_features()[:0]
         if only:

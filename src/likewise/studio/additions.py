@@ -38,18 +38,20 @@ class SourceChanges:
 
 @dataclass(frozen=True)
 class AddedItems:
-    """What an addition did: ids of items that were added, that changed, and that are gone from the source."""
+    """What an addition did: ids of items that were added, that changed, and that are gone or back."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    returned: tuple[str, ...] = ()
 
     def describe(self) -> list[str]:
         """Return a sentence for each kind of change."""
         words = [
             ("added", self.added, ""),
             ("changed", self.changed, " Answers about changed items stay."),
-            ("gone", self.removed, " Items that are gone stay in the project."),
+            ("gone", self.removed, " Items that are gone are not asked about; their answers stay."),
+            ("back", self.returned, " Items that are back are asked about again."),
         ]
         found = [
             f"{format_count(len(ids), 'item')} {word}: {format_some(ids)}.{more}"
@@ -79,6 +81,42 @@ def compare_with_source(project: Project, listed: Sequence[Item | None]) -> Sour
         if _get_content(now) != _get_content(old) or is_other_file or not _are_equal(old, now):
             changed[at] = old.row
     return SourceChanges(tuple(sorted(places.values())), changed, tuple(removed))
+
+
+def check_places(project: Project, listed: Sequence[Item | None], changes: SourceChanges) -> None:
+    """Raise an error if rows have moved in a table without ids, where the id is the number of the row.
+
+    Answers would then be about other rows. A row has moved if it now has the content of one other row, which
+    has changed or is gone.
+    """
+    before: dict[Any, list[str]] = {}
+    left = {*changes.maybe_changed.values(), *project.items.get_rows(changes.removed)}
+    for old in project.items:
+        before.setdefault(_make_comparable(old), []).append(old.id if old.row in left else "")
+    for at in changes.maybe_changed:
+        item = listed[at]
+        assert item is not None
+        owners = before.get(_make_comparable(item), [])
+        if len(owners) == 1 and owners[0] not in ("", item.id):
+            raise LikewiseError(
+                f"rows of {project.source} have moved: row {item.id} now has the content of row {owners[0]}. "
+                "The project has no column of ids, so answers would be about other rows. Keep the order, and "
+                "add rows at the end only; or create a project with --id, in which rows may move and be "
+                "removed."
+            )
+
+
+def _make_comparable(item: Item) -> tuple[Any, ...]:
+    cells = tuple((name, _round(value)) for name, value in item.cells)
+    return (*_get_content(item), *cells)
+
+
+def _round(value: str) -> str:
+    """Return a number with three digits, since the digits shown depend on the whole column."""
+    try:
+        return f"{float(value):.3g}"
+    except ValueError:
+        return value
 
 
 def _get_content(item: Item) -> tuple[Any, ...]:
@@ -129,16 +167,22 @@ def add_from_source(
         shown = _get_content(item) == _get_content(before) and _are_equal(before, item)
         if not shown or not np.allclose(features[at], old[row], rtol=1e-3, atol=1e-4):
             replaced.append(replace(item, row=row, truth=before.truth if is_folder else item.truth))
-    done = AddedItems(tuple(i.id for i in items), tuple(i.id for i in replaced), changes.removed)
+    # A missing file counts as gone only while it is missing, without another comparison.
+    missing = project.items.find_missing(project.media_root) if is_folder else ()
+    lasting = sorted({*changes.removed} - {item.id for item in project.items.get_items(missing)})
+    returned = sorted({*project.gone} - {*changes.removed})
+    done = AddedItems(
+        tuple(i.id for i in items), tuple(i.id for i in replaced), changes.removed, tuple(returned)
+    )
     if not items and not replaced:
-        project.keep_fingerprint()
-        return project, done
+        return project.keep_comparison(lasting), done
     place_of = {item.id: at for at, item in enumerate(listed) if item is not None}
     project = project.add_items(
         np.array([features[place_of[item.id]] for item in items]).reshape(-1, old.shape[1]),
         items,
         changed={item.row: features[place_of[item.id]] for item in replaced},
         changed_items=replaced,
+        gone=lasting,
     )
     return project, done
 

@@ -85,8 +85,8 @@ def describe_change(source: Path, was: dict[str, Any]) -> str | None:
     else:
         how = "names or contents differ"
     return (
-        f"{source} has changed since the project was created: {how}. {keep}; to use the new data, create "
-        "another project."
+        f"{source} has changed since the project last read it: {how}. {keep}; to use the new data, run "
+        f"likewise studio {source} --add."
     )
 
 

@@ -29,7 +29,7 @@ import secrets
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -96,6 +96,7 @@ class Project:
     database: str | None = None
     _entry: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # of the data, as stored
     _added: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # if items were added
+    _gone: list[str] = dataclasses.field(default_factory=list, repr=False)  # ids
     wording: Wording = dataclasses.field(default_factory=Wording)
 
     # ------------------------------------------------------------------ create and open
@@ -145,9 +146,9 @@ class Project:
     def open(cls, folder: str | os.PathLike[str], *, database: str | None = None) -> Project:
         """Open an existing project, or raise an error that describes the problem."""
         place = Path(folder).absolute()
-        settings, described, entry, added, wording = _read_project_file(place)
+        settings, described, entry, added, gone, wording = _read_project_file(place)
         data = Path(os.path.normpath(place / entry["path"]))
-        project = cls(place, settings, described, data, database, entry, added, wording)
+        project = cls(place, settings, described, data, database, entry, added, gone, wording)
         n = len(project.load_features())
         if not n == project.items.n == project.described.n_items:
             raise FileFormatError(
@@ -322,6 +323,7 @@ class Project:
         changed_items: Iterable[Item] = (),
         uploaded: bool = False,
         key: str | None = None,
+        gone: Sequence[str] | None = None,
     ) -> Project:
         """Add items, or replace the content of some, completely or not at all; return the project with them.
 
@@ -342,6 +344,8 @@ class Project:
             Whether the items are not in the source.
         key : str, optional
             Identifies the addition; see :meth:`has_addition`.
+        gone : sequence of str, optional
+            The ids of all items that are gone from the source; by default as before.
         """
         now = Project.open(self.folder, database=self.database)  # another process may have added some
         old = now.load_features()
@@ -379,7 +383,8 @@ class Project:
             }
             described = dataclasses.replace(now.described, n_items=total)
             entry = now._entry if uploaded else {**now._entry, "was": compute_fingerprint(now.source)}
-            now._replace_parts(added=added, described=dataclasses.asdict(described), source=entry)
+            parts = {"added": added, "described": dataclasses.asdict(described), "source": entry}
+            now._replace_parts(**parts, **({} if gone is None else {"gone": list(gone)}))
         except BaseException as error:
             for name in names.values():
                 if name is not None:
@@ -390,10 +395,21 @@ class Project:
         _remove_old_files(self.folder, {*names.values(), *now._list_files()})
         return Project.open(self.folder, database=self.database)
 
-    def keep_fingerprint(self) -> None:
-        """Store a fingerprint of the data as they are, after a comparison that found nothing to add."""
-        self._entry["was"] = compute_fingerprint(self.source)
-        self._replace_parts(source=self._entry)
+    def keep_comparison(self, gone: Sequence[str]) -> Project:
+        """Store a fingerprint of the data and which items are gone from them, if there is nothing to add."""
+        entry = {**self._entry, "was": compute_fingerprint(self.source)}
+        self._replace_parts(source=entry, gone=list(gone))
+        return Project.open(self.folder, database=self.database)
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """The ids of the items that were gone from the source when it was compared last."""
+        return tuple(self._gone)
+
+    def find_gone_rows(self) -> list[int]:
+        """Return the rows of items that are gone from the source, or whose file is missing."""
+        gone = self.items.get_rows(self._gone)
+        return sorted({*gone, *self.items.find_missing(self.media_root)})
 
     def _list_files(self) -> list[str]:
         """Return the files of features, items and groups, which an addition replaces."""
@@ -401,7 +417,7 @@ class Project:
         return [name for name in named if name is not None] or [_FEATURES, _ITEMS]
 
     def refresh(self) -> bool:
-        """Use items and settings that were stored by others; return True if there are new items."""
+        """Use items and settings that were stored by others; return True if items joined, changed or left."""
         stamp = make_stamp(self.folder / FILE)
         if stamp == self.__dict__.get("_stamp"):
             return False
@@ -409,10 +425,11 @@ class Project:
         object.__setattr__(self, "_stamp", stamp)
         object.__setattr__(self, "settings", now.settings)
         object.__setattr__(self, "wording", now.wording)
-        if now._added == self._added:
+        if (now._added, now._gone) == (self._added, self._gone):
+            object.__setattr__(self, "_entry", now._entry)
             return False
         items = self.items
-        for name in ("described", "_entry", "_added"):
+        for name in ("described", "_entry", "_added", "_gone"):
             object.__setattr__(self, name, getattr(now, name))
         items.switch_to(now.items.path)
         return True
@@ -539,8 +556,8 @@ def _read_settings(place: Path, content: Mapping[str, Any]) -> tuple[Settings, W
 
 def _read_project_file(
     place: Path,
-) -> tuple[Settings, Described, dict[str, Any], dict[str, Any], Wording]:
-    """Return the settings, the description of the items, the entries for data and additions, the wording."""
+) -> tuple[Settings, Described, dict[str, Any], dict[str, Any], list[str], Wording]:
+    """Return settings, description of the items, entries for data, additions and gone items, and wording."""
     path = place / FILE
     content = _read_json(place)
     parts: dict[str, Any] = {name: content.get(name) for name in ("source", "settings", "described")}
@@ -567,7 +584,10 @@ def _read_project_file(
             raise ValueError("it is incomplete")
     except (KeyError, TypeError, ValueError) as error:
         raise FileFormatError(f"{path}: 'added' cannot be read: {error}.") from error
-    return settings, described, parts["source"], added, wording
+    gone = content.get("gone", [])
+    if not isinstance(gone, list) or not all(isinstance(id, str) for id in gone):
+        raise FileFormatError(f"{path}: 'gone' must be a list of ids; got {gone!r}.")
+    return settings, described, parts["source"], added, gone, wording
 
 
 def _read_json(place: Path) -> dict[str, Any]:

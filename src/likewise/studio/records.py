@@ -358,6 +358,7 @@ class Picture:
     suspects: tuple[SuspectAnswer, ...] = ()  # most suspicious first
     unplaced: tuple[int, ...] = ()  # rows of the last addition that fit nowhere
     shelf: tuple[int, ...] = ()  # rows that belong to no group, by a repair; they still have a label
+    gone: tuple[int, ...] = ()  # rows of items that are gone from the data
 
     @property
     def shown_labels(self) -> npt.NDArray[np.int32]:

@@ -12,6 +12,8 @@ from PIL import Image
 from likewise.features import array_features, image_features, sound_features, table_features, text_features
 from likewise.studio.project import Project
 from likewise.studio.records import Described, Item, Settings
+from likewise.studio.service._studio import LEASE_SECONDS
+from small_projects import make
 from studio.http.web import Site, code
 from studio.service.desk import Desk, new_key
 
@@ -134,6 +136,42 @@ def test_uploaded_files_join_the_groups(tmp_path, open_site, kind):
     again = site.desk.again()  # the database is that of this project
     assert again.project.items.n == 14
     again.close()
+
+
+def test_items_that_are_gone_leave_the_questions_and_come_back(tmp_path, open_site):
+    desk = open_site(make(tmp_path)).desk
+    ann, project = desk.person("Ann"), desk.project
+    desk.answer(ann, *desk.ask(ann), "SAME")
+    desk.settle()
+    gone = desk.ask(ann)[0]["items"][0]
+    answers = desk.events("answer")
+
+    def compare(ids):
+        Project.open(project.folder).keep_comparison(ids)  # as --add does in another process
+        desk.studio.use_changes()
+        desk.settle()
+
+    desk.clock.now += LEASE_SECONDS  # nobody looks at questions from before
+    compare([gone["id"]])
+    assert project.gone == (gone["id"],)
+    shown = desk.studio.uploads.show()
+    assert (shown["n_new"], shown["n_gone"], [item["id"] for item in shown["gone"]]) == (0, 1, [gone["id"]])
+    bob = desk.person("Bob")
+    asked = {item["id"] for questions in desk.ask_to_the_end(bob) for item in _answer(desk, bob, questions)}
+    assert asked
+    assert gone["id"] not in asked
+    assert desk.events("answer")[: len(answers)] == answers
+    assert len(desk.hub.picture.labels) == project.items.n
+    compare([])
+    assert desk.studio.uploads.show()["n_gone"] == 0
+    asked = {item["id"] for questions in desk.ask_to_the_end(bob) for item in _answer(desk, bob, questions)}
+    assert gone["id"] in asked
+
+
+def _answer(desk, person, questions):
+    for question in questions:
+        desk.answer(person, question, desk.true_word(question))
+    return [item for question in questions for item in question["items"]]
 
 
 def test_a_key_counts_once(pictures):

@@ -133,7 +133,7 @@ def test_answers_of_a_study_count_but_do_not_influence_questions():
 @pytest.mark.parametrize("ask", ["pairs", "groups"])
 def test_items_whose_file_is_gone_are_not_asked_about(ask):
     settings = Settings("toy", n_clusters=None if ask == "groups" else 2, ask=ask)
-    made = ProjectAnalysis(X, ids(24), settings, missing=[0, 5, 13])
+    made = ProjectAnalysis(X, ids(24), settings, gone=[0, 5, 13])
     found = made.choose_questions(30).questions
     assert found
     gone = {ids(24)[row] for row in (0, 5, 13)}

@@ -107,8 +107,8 @@ class ProjectAnalysis:
         The items, to describe the groups.
     added : Addition, optional
         If items were added: older items keep the groups of that moment until an answer moves them.
-    missing : sequence of int, optional
-        Rows whose file is gone; they are not asked about, like broken items.
+    gone : sequence of int, optional
+        Rows that are gone from the data; they are not asked about, like broken items.
 
     Notes
     -----
@@ -143,7 +143,7 @@ class ProjectAnalysis:
         before: npt.NDArray[Any] | None = None,
         items: ItemFile | None = None,
         added: Addition | None = None,
-        missing: Sequence[int] = (),
+        gone: Sequence[int] = (),
     ) -> None:
         self.X: npt.NDArray[Any] = check_rows(X)
         self.ids, self.settings = list(ids), settings
@@ -169,7 +169,7 @@ class ProjectAnalysis:
         if before is None and added is not None:
             self._before = added.labels
         self._far: IntArray | None = None  # rows of the addition that fit nowhere
-        self._items, self._missing = items, frozenset(missing)
+        self._items, self._gone = items, frozenset(gone)
         self._described: tuple[Labels, dict[int, DescribedGroup]] | None = None
         self._curve, self._kept = ChangeCurve(), KeptLabels()
         self._agreed: dict[bool, tuple[CountedReplies, SettledReplies]] = {}
@@ -185,7 +185,7 @@ class ProjectAnalysis:
             None if kept is None else kept[0],
             project.items,
             project.addition,
-            project.items.find_missing(project.media_root),
+            project.find_gone_rows(),
         )
 
     # ------------------------------------------------------------------ events
@@ -342,7 +342,7 @@ class ProjectAnalysis:
         ]
 
     def _find_rows_not_to_ask(self) -> frozenset[int]:
-        return self._ledger.get_broken_rows() | self._missing
+        return self._ledger.get_broken_rows() | self._gone
 
     def _read(self, queued: QueuedQuestion) -> Question | None:
         row_of = self._ledger.row_of
@@ -401,6 +401,7 @@ class ProjectAnalysis:
             suspects=suspects,
             unplaced=self._find_unplaced(),
             shelf=shelf,
+            gone=tuple(sorted(self._gone)),
         )
 
     def _find_unplaced(self) -> tuple[int, ...]:
@@ -410,7 +411,7 @@ class ProjectAnalysis:
         if self._far is None:
             self._far = find_far_rows(self.X, self._added.sizes[-1], self.settings.seed)
         answered = {row for reply in self._settle().replies for row in reply.question.rows}
-        return tuple(row for row in self._far.tolist() if row not in answered)
+        return tuple(row for row in self._far.tolist() if row not in answered and row not in self._gone)
 
     def describe_groups(self) -> GroupDescriptions:
         """Return what sets the groups of the last picture apart; nothing without items or a picture."""

@@ -217,19 +217,20 @@ class ItemUploads:
     # ------------------------------------------------------------------ views
 
     def show(self) -> AdditionView:
-        """Return how many items joined last, and which of them fit nowhere."""
+        """Return how many items joined last, which of them fit nowhere, and which items are gone."""
         addition, picture = self._project.addition, self._hub.picture
         n = self._project.items.n
-        if addition is None:
-            return {"n_items": n, "n_new": 0, "n_unplaced": 0, "unplaced": [], "fitting": False}
         is_fitted = picture is not None and len(picture.labels) == n
         unplaced = picture.unplaced if is_fitted and picture is not None else ()
+        gone = picture.gone if picture is not None else ()
         return {
             "n_items": n,
-            "n_new": n - addition.sizes[-1],
+            "n_new": 0 if addition is None else n - addition.sizes[-1],
             "n_unplaced": len(unplaced),
             "unplaced": self._asking.make_item_views(unplaced[:_SHOWN]),
-            "fitting": not is_fitted,
+            "n_gone": len(gone),
+            "gone": self._asking.make_item_views(gone[:_SHOWN]),
+            "fitting": addition is not None and not is_fitted,
         }
 
 

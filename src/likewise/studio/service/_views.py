@@ -444,12 +444,14 @@ class AddedView(TypedDict):
 
 
 class AdditionView(TypedDict):
-    """The items that joined last; `fitting` until they have groups."""
+    """The items that joined last, `fitting` until they have groups, and those that are gone."""
 
     n_items: int
     n_new: int
     n_unplaced: int
     unplaced: list[ItemView]
+    n_gone: int
+    gone: list[ItemView]
     fitting: bool
 
 

@@ -68,9 +68,25 @@ export function additions(ctx, signal) {
 }
 
 /**
- * @param {{n_items: number, n_new: number, n_unplaced: number, unplaced: import("./types.js").Item[], fitting: boolean}} shown
+ * @typedef {import("./types.js").Item[]} Items
+ * @param {{n_items: number, n_new: number, n_unplaced: number, unplaced: Items, n_gone: number, gone: Items, fitting: boolean}} shown
  */
-function describe({ n_new, n_unplaced, unplaced, fitting }) {
+function describe(shown) {
+  return [...describeNew(shown), ...describeGone(shown)];
+}
+
+/** @param {{n_gone: number, gone: Items}} shown */
+function describeGone({ n_gone, gone }) {
+  if (n_gone === 0) return [];
+  const more = n_gone > gone.length ? ` These are the first ${gone.length}.` : "";
+  return [
+    h("p", null, `${count(n_gone, "item is", "items are")} gone from the data: not asked about until back, and answers stay.${more}`),
+    h("ul", { class: "gallery", "aria-label": "Items that are gone" }, ...gone.map((item) => h("li", null, itemCard(item)))),
+  ];
+}
+
+/** @param {{n_new: number, n_unplaced: number, unplaced: Items, fitting: boolean}} shown */
+function describeNew({ n_new, n_unplaced, unplaced, fitting }) {
   if (n_new === 0) return [];
   if (fitting) return [h("p", null, `${count(n_new, "item")} joined last and will soon have a group.`)];
   if (n_unplaced === 0) return [h("p", null, `${count(n_new, "item")} joined last, and all fit into the groups.`)];
