@@ -19,7 +19,7 @@ PROGRESS = {
         "curve": [],
         "groups": 3,
         "conflicts": 0,
-        "odd": 0,
+        "suspects": 0,
     },
     **{"error_rate": None, "fitting": False, "behind": 0},
 }
@@ -287,7 +287,7 @@ def test_buttons_never_move(visit, studio, width, height):
             "reason": "early",
         },
         PROGRESS,
-        {**PROGRESS, "n_answers": 12345, "conflicts": 24, "odd": 7, "error_rate": [0.3, 0.2, 0.4]},
+        {**PROGRESS, "n_answers": 12345, "conflicts": 24, "suspects": 7, "error_rate": [0.3, 0.2, 0.4]},
         {
             **PROGRESS,
             "worth_asking": False,

@@ -483,7 +483,7 @@ def test_errors_are_kept_in_the_file_unless_given_again(run, files):
     assert (read_saved(files)["errors"], document["error_rate"], document["suspects"]) == (0, None, [])
 
 
-# ---------------------------------------------------------------------- answers that look odd
+# ---------------------------------------------------------------------- suspect answers
 
 FLOCK = ["ask", "flock.csv", "-k", "2", "--id", "name"]
 WRONG = 7  # the answer that is wrong
@@ -518,7 +518,7 @@ def answer_ten(ask, flock, *words):
         asked.type_at("? help]", key)
     first, second = pairs[WRONG - 1]
     answer = {"y": "yes", "n": "no"}[typed[WRONG - 1]]
-    asked.wait_for(f"Answer {WRONG} looks odd: Do {first} and {second} belong together? {answer}; ")
+    asked.wait_for(f"Answer {WRONG} is suspect: Do {first} and {second} belong together? {answer}; ")
     asked.wait_for(" contradict it.")
     return asked
 
@@ -527,7 +527,7 @@ def events(folder):
     return [(event["event"], event.get("items")) for event in read_saved(folder, "flock.ask.json")["history"]]
 
 
-def test_an_odd_answer_is_kept(ask, flock, files):
+def test_a_suspect_answer_is_kept(ask, flock, files):
     asked = answer_ten(ask, flock)
     asked.type_at("Enter leaves it.", "x")
     asked.type_at("'x' is not an answer to this question.", "k")
@@ -535,13 +535,13 @@ def test_an_odd_answer_is_kept(ask, flock, files):
     asked.type_at("Question 12", "q")  # an answer that is kept counts twice
     code, shown, _ = asked.rest()
     assert code == 0
-    assert "look odd" not in shown
-    assert "looks odd" not in shown
+    assert "suspect" not in shown
+    assert "is suspect" not in shown
     assert events(files)[10:] == [("answer", flock[1][WRONG - 1])]
     assert answers(files, "flock.ask.json")[10] == answers(files, "flock.ask.json")[WRONG - 1]
 
 
-def test_an_odd_answer_is_taken_back_and_given_again(ask, flock, files):
+def test_a_suspect_answer_is_taken_back_and_given_again(ask, flock, files):
     typed, pairs = flock
     asked = answer_ten(ask, flock)
     asked.type_at("Enter leaves it.", "r")
@@ -551,12 +551,12 @@ def test_an_odd_answer_is_taken_back_and_given_again(ask, flock, files):
     asked.type_at("Question 11", "q")
     code, shown, _ = asked.rest()
     assert code == 0
-    assert "looks odd" not in shown
+    assert "is suspect" not in shown
     assert events(files)[10:] == [("undo", None), ("answer", pairs[WRONG - 1])]
     assert read_saved(files, "flock.ask.json")["history"][10]["of"] == WRONG - 1
 
 
-def test_an_odd_answer_is_left_and_not_pointed_out_again(ask, flock, files):
+def test_a_suspect_answer_is_left_and_not_pointed_out_again(ask, flock, files):
     asked = answer_ten(ask, flock)
     asked.type_at("Enter leaves it.", "\r")
     asked.type_at("Question 11", "b")
@@ -567,13 +567,13 @@ def test_an_odd_answer_is_left_and_not_pointed_out_again(ask, flock, files):
     code, shown, _ = asked.rest()
     assert code == 0
     assert "Enter leaves it." not in shown
-    assert "odd         1 answer looks odd:" in shown
+    assert "suspect     1 suspect answer:" in shown
     assert f"answer {WRONG}: Do " in shown
     assert [event for event, _ in events(files)] == ["answer"] * 10 + ["undo", "answer"]
 
 
 @pytest.mark.parametrize("typed", ["q", "\x04"])
-def test_quitting_at_an_odd_answer_after_the_last_question(ask, flock, files, typed):
+def test_quitting_at_a_suspect_answer_after_the_last_question(ask, flock, files, typed):
     asked = answer_ten(ask, flock, "--budget", "10")
     asked.type_at("Enter leaves it.", typed)
     code, shown, _ = asked.rest()
@@ -582,13 +582,13 @@ def test_quitting_at_an_odd_answer_after_the_last_question(ask, flock, files, ty
     assert [event for event, _ in events(files)] == ["answer"] * 10
 
 
-def test_a_pipe_is_not_prompted_and_odd_answers_are_listed(run, flock):
+def test_a_pipe_is_not_prompted_and_suspect_answers_are_listed(run, flock):
     typed, pairs = flock
     result = run(*FLOCK, "--json", "--annotator", "Ann", input="\n".join(typed) + "\n")
     assert "Enter leaves it." not in result.stderr
     assert re.search(
         r"errors      About \d+ % of the answers are probably wrong \(\d+ to \d+ %\)\.\n"
-        rf"odd         1 answer looks odd:\n            answer {WRONG}: Do .* contradict it\n",
+        rf"suspect     1 suspect answer:\n            answer {WRONG}: Do .* contradict it\n",
         result.stderr,
     )
     document = json.loads(result.stdout)
@@ -619,11 +619,11 @@ def test_no_error_rate_is_given_after_few_answers_that_agree(run, flock):
 
 def test_few_answers_are_too_few_to_call_one_odd(run, flock):
     result = run(*FLOCK, input="y\n" * 4)  # the first is wrong
-    assert "odd" not in result.stderr
+    assert "suspect" not in result.stderr
     assert "look wrong" not in result.stderr
 
 
-def test_nothing_looks_odd_where_answers_are_certain(run, flock):
+def test_nothing_is_suspect_where_answers_are_certain(run, flock):
     typed, _ = flock
     result = run(*FLOCK, "--errors", "0", "--json", input="\n".join(typed) + "\n")
     assert "look wrong" not in result.stderr

@@ -238,7 +238,7 @@ class Lines(io.StringIO):
     ("choice", "kinds"),
     [("", []), ("x\nK", ["answer"]), ("r\nu", ["undo", "answer"]), ("q", [])],
 )
-def test_odd_answers_are_pointed_out_where_lines_are_typed(choice, kinds):
+def test_suspect_answers_are_pointed_out_where_lines_are_typed(choice, kinds):
     rng = np.random.default_rng(0)
     rows = np.vstack([rng.normal(size=(8, 2)), rng.normal(size=(8, 2)) + 20])
     interview = Interview(rows, n_clusters=2, budget=10)
@@ -249,7 +249,7 @@ def test_odd_answers_are_pointed_out_where_lines_are_typed(choice, kinds):
     output, saved = io.StringIO(), []
     oracle = ConsoleOracle(input=Lines(f"u\n{choice}\n"), output=output)
     assert oracle.hold(interview, after=lambda interview: saved.append(len(interview.history)), check=True)
-    assert output.getvalue().count("Answer 7 looks odd: ") == 1
+    assert output.getvalue().count("Answer 7 is suspect: ") == 1
     assert [event.kind for event in interview.history[10:]] == kinds
     assert saved[-1] == len(interview.history)
 
@@ -281,7 +281,7 @@ def test_odd_answers_are_pointed_out_where_lines_are_typed(choice, kinds):
         ),
     ],
 )
-def test_an_odd_answer_in_words(question, answer, n_against, rows, text):
+def test_a_suspect_answer_in_words(question, answer, n_against, rows, text):
     reply = Reply(question, answer)
     suspect = Suspect(reply, 0.9, 0.1, against=(reply,) * n_against, rows=rows, confirmed=False)
     assert describe_suspect(Interview(X, n_clusters=3, ids=list("abcdef")), suspect) == text

@@ -204,7 +204,7 @@ def command(ctx: click.Context, asked: AskOptions) -> None:
     once; run the same command again to resume. Without a terminal, answers are read from stdin, one per line.
     A question is not asked if earlier answers that look right imply its answer.
 
-    At a terminal, answers that look odd are pointed out: k keeps one, r asks again, Enter leaves it.
+    At a terminal, suspect answers are pointed out: k keeps one, r asks again, Enter leaves it.
 
     With more than 30 clusters, or --strategy groups, questions are about groups, each shown by some of its
     rows. Besides u, s, b and q they have these keys:
@@ -492,7 +492,7 @@ class InterviewSummary:
 
     @property
     def suspects(self) -> list[Suspect]:
-        """The answers that look odd; none after an interruption, since finding them may cost a fit."""
+        """The suspect answers; none after an interruption, since finding them may cost a fit."""
         from likewise.oracles import find_suspects
 
         return [] if self.labels is None else find_suspects(self.interview)
@@ -543,9 +543,9 @@ class InterviewSummary:
         return {"error_rate": values, "suspects": suspects}
 
     def _format_evidence(self) -> list[str]:
-        """Return the error rate and the first answers that look odd.
+        """Return the error rate and the first suspect answers.
 
-        The rate is left out after few answers of which none looks odd: it would mostly be the prior.
+        The rate is left out after few answers of which none is suspect: it would mostly be the prior.
         """
         from likewise.oracles import describe_suspect
 
@@ -558,8 +558,7 @@ class InterviewSummary:
                 about = f"About {mean}" if mean else "Less than 1"
                 lines.append(f"errors      {about} % of the answers are probably wrong ({low} to {high} %).")
         if suspects := self.suspects:
-            look = "looks" if len(suspects) == 1 else "look"
-            lines.append(f"odd         {format_count(len(suspects), 'answer')} {look} odd:")
+            lines.append(f"suspect     {format_count(len(suspects), 'suspect answer')}:")
         for suspect in suspects[:3]:
             number = interview.replies.index(suspect.reply) + 1
             lines.append(f"            answer {number}: {describe_suspect(interview, suspect)}")

@@ -533,7 +533,7 @@ class ConsoleOracle:
         number = interview.replies.index(suspect.reply) + 1
         self._typed.drop_typed_ahead()  # an Enter pressed after the last answer does not refer to this answer
         self.write_line(
-            f"\nAnswer {number} looks odd: {_strip_controls(describe_suspect(interview, suspect))}."
+            f"\nAnswer {number} is suspect: {_strip_controls(describe_suspect(interview, suspect))}."
         )
         while True:
             prompt = "k keeps it (it then counts twice), r asks again, Enter leaves it. "

@@ -38,7 +38,7 @@ def plant(desk, person):
 
 def odd_seqs(desk, person):
     return [
-        event["seq"] for one in desk.groups.show_suspect_answers(person)["odd"] for event in one["answers"]
+        event["seq"] for one in desk.groups.show_suspect_answers(person)["suspects"] for event in one["answers"]
     ]
 
 
@@ -73,7 +73,7 @@ def restart(request):
 def test_a_wrong_answer_is_listed_with_who_gave_it_and_why_it_looks_wrong(planted):
     desk, ann, wrong = planted
     found = desk.groups.show_suspect_answers(ann)
-    (suspect,) = found["odd"]
+    (suspect,) = found["suspects"]
     assert found["hidden"] == 0
     assert {item["id"] for item in suspect["items"]} == set(WRONG)
     (answer,) = suspect["answers"]
@@ -91,11 +91,11 @@ def test_progress_includes_the_share_of_wrong_answers(planted):
     progress = desk.asking.show_progress(ann)
     mean, low, high = progress["error_rate"]
     assert 0 < low < mean < high < 0.5
-    assert progress["odd"] == 1
+    assert progress["suspects"] == 1
 
 
 def test_without_answers_nothing_is_odd_and_no_share_is_reported(desk):
-    assert desk.groups.show_suspect_answers(desk.owner) == {"odd": [], "hidden": 0}
+    assert desk.groups.show_suspect_answers(desk.owner) == {"suspects": [], "hidden": 0}
     assert desk.asking.show_progress(desk.owner)["error_rate"] is None
 
 
@@ -103,7 +103,7 @@ def test_the_most_suspicious_answer_is_first(planted):
     desk, ann, _ = planted
     give(desk, ann, "a0", "b9", "SAME")
     desk.settle()
-    chances = [suspect["chance"] for suspect in desk.groups.show_suspect_answers(ann)["odd"]]
+    chances = [suspect["chance"] for suspect in desk.groups.show_suspect_answers(ann)["suspects"]]
     assert len(chances) >= 2
     assert chances == sorted(chances, reverse=True)
 
@@ -157,7 +157,7 @@ def test_a_replaced_answer_is_no_longer_confirmed(planted):
 # ---------------------------------------------------------------------- taking back
 
 
-def test_an_undone_odd_answer_no_longer_counts(planted, restart):
+def test_an_undone_suspect_answer_no_longer_counts(planted, restart):
     desk, ann, wrong = planted
     desk.undo(ann, of=wrong)
     assert odd_seqs(desk, ann) == []
@@ -298,10 +298,10 @@ def acts(desk):
     return (desk.asking.keep, desk.asking.ask_again)
 
 
-def test_others_can_neither_see_nor_change_an_odd_answer(planted):
+def test_others_can_neither_see_nor_change_a_suspect_answer(planted):
     desk, _, wrong = planted
     bob = desk.person("Bob")
-    assert desk.groups.show_suspect_answers(bob) == {"odd": [], "hidden": 1}
+    assert desk.groups.show_suspect_answers(bob) == {"suspects": [], "hidden": 1}
     for act in acts(desk):
         with pytest.raises(NotFoundError, match=r"There is no answer \d+ that you can change"):
             act(bob, key=new_key(), of=wrong)

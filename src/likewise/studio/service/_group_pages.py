@@ -260,7 +260,7 @@ class GroupPages:
             }
             for suspect, answers in shown
         ]
-        return {"odd": suspects, "hidden": hidden}
+        return {"suspects": suspects, "hidden": hidden}
 
     def _list_visible(
         self, found: Iterable[Found], person: Person, is_open: Callable[[StoredEvent], bool]

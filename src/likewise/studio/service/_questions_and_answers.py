@@ -563,7 +563,7 @@ class QuestionsAndAnswers:
             "curve": list(found.curve) if found else [],
             "groups": len(picture.groups) if picture else 0,
             "conflicts": len(picture.conflicts) if picture else 0,
-            "odd": len(picture.suspects) if picture else 0,
+            "suspects": len(picture.suspects) if picture else 0,
             "error_rate": found.error_rate if found else None,
             "fitting": behind > 0,
             "behind": behind,

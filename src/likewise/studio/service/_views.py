@@ -139,7 +139,7 @@ class ProgressView(TypedDict):
     curve: list[tuple[int, float]]
     groups: int
     conflicts: int
-    odd: int
+    suspects: int
     error_rate: tuple[float, float, float] | None
     fitting: bool
     behind: int
@@ -283,7 +283,7 @@ class SuspectAnswerView(TypedDict):
 class SuspectAnswersView(TypedDict):
     """Answers that look wrong, most suspicious first; `hidden` counts those of other people."""
 
-    odd: list[SuspectAnswerView]
+    suspects: list[SuspectAnswerView]
     hidden: int
 
 

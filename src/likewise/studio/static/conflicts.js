@@ -16,7 +16,7 @@ import { useStyle } from "./styles.js";
  */
 
 /**
- * @typedef {object} OddAnswer
+ * @typedef {object} SuspectAnswer
  * @property {Item[]} items
  * @property {Past[]} answers several if several people gave it
  * @property {number} chance probability that it is wrong
@@ -40,32 +40,32 @@ export async function mount(root, ctx) {
   const { signal } = stopped;
   const note = h("p", { class: "muted" }, "Loading…");
   const list = h("div", { class: "conflicts" });
-  const oddNote = h("p", { class: "muted" });
-  const oddList = h("div", { class: "conflicts" });
-  const oddTitle = h("h2", { id: "odd-title", tabindex: "-1" }, "Answers that look odd");
-  const oddPart = h("section", { class: "conflict-part", "aria-labelledby": "odd-title", hidden: true }, oddTitle, oddNote, oddList);
-  // One wrong answer can be part of many contradictions, so odd answers come first.
-  fill(root, h("section", { class: "view" }, h("h1", null, "Conflicts"), oddPart,
+  const suspectNote = h("p", { class: "muted" });
+  const suspectList = h("div", { class: "conflicts" });
+  const suspectTitle = h("h2", { id: "suspect-title", tabindex: "-1" }, "Suspect answers");
+  const suspectPart = h("section", { class: "conflict-part", "aria-labelledby": "suspect-title", hidden: true }, suspectTitle, suspectNote, suspectList);
+  // One wrong answer can be part of many contradictions, so suspect answers come first.
+  fill(root, h("section", { class: "view" }, h("h1", null, "Conflicts"), suspectPart,
     h("section", { class: "conflict-part", "aria-labelledby": "conflict-title" }, h("h2", { id: "conflict-title" }, "Contradictions"), note, list)));
   const update = latest(async () => {
     try {
-      const [got, gotOdd] = await Promise.all([ctx.api.get("api/conflicts"), ctx.api.get("api/odd-answers")]);
+      const [got, gotSuspects] = await Promise.all([ctx.api.get("api/conflicts"), ctx.api.get("api/odd-answers")]);
       if (signal.aborted) return;
       /** @type {Conflict[]} */
       const conflicts = got.conflicts;
       const hidden = got.hidden ?? 0;
-      /** @type {OddAnswer[]} */
-      const odd = gotOdd.odd;
-      const nOdd = odd.length + gotOdd.hidden;
-      note.textContent = sentence(conflicts.length, hidden, nOdd > 0);
-      oddPart.hidden = nOdd === 0;
-      oddNote.textContent = oddSentence(odd.length, gotOdd.hidden);
+      /** @type {SuspectAnswer[]} */
+      const suspects = gotSuspects.suspects;
+      const nSuspects = suspects.length + gotSuspects.hidden;
+      note.textContent = sentence(conflicts.length, hidden, nSuspects > 0);
+      suspectPart.hidden = nSuspects === 0;
+      suspectNote.textContent = suspectSentence(suspects.length, gotSuspects.hidden);
       const held = document.activeElement?.getAttribute("data-focus");
-      const wasOdd = oddList.contains(document.activeElement);
+      const wasSuspect = suspectList.contains(document.activeElement);
       fill(list, ...conflicts.map((conflict, i) => card(ctx, conflict, i, update)));
-      fill(oddList, ...odd.map((one, i) => oddCard(ctx, one, i, update)));
+      fill(suspectList, ...suspects.map((one, i) => suspectCard(ctx, one, i, update)));
       const again = held ? /** @type {HTMLElement | null} */ (root.querySelector(`[data-focus="${CSS.escape(held)}"]`)) : null;
-      (again ?? (wasOdd ? oddTitle : null))?.focus();
+      (again ?? (wasSuspect ? suspectTitle : null))?.focus();
     } catch (error) {
       note.textContent = String(error);
     }
@@ -82,11 +82,11 @@ export async function mount(root, ctx) {
 /**
  * @param {number} shown
  * @param {number} hidden
- * @param {boolean} someOdd
+ * @param {boolean} someSuspects
  */
-function sentence(shown, hidden, someOdd) {
+function sentence(shown, hidden, someSuspects) {
   const others = hidden ? ` ${count(hidden, "contradiction")} with other people's answers can be seen only by the owner.` : "";
-  if (shown === 0) return `${someOdd ? "No answers contradict each other." : "All answers are consistent."}${others}`;
+  if (shown === 0) return `${someSuspects ? "No answers contradict each other." : "All answers are consistent."}${others}`;
   return `${count(shown, "contradiction")}: answers that cannot all be true. Undo the answer that is wrong, or answer the question again.${others}`;
 }
 
@@ -94,15 +94,15 @@ function sentence(shown, hidden, someOdd) {
  * @param {number} shown
  * @param {number} hidden
  */
-function oddSentence(shown, hidden) {
-  const others = hidden ? `${count(hidden, "odd answer")} of other people can be seen only by the owner.` : "";
+function suspectSentence(shown, hidden) {
+  const others = hidden ? `${count(hidden, "suspect answer")} of other people can be seen only by the owner.` : "";
   if (shown === 0) return others;
   return `These answers may be wrong, the most suspicious first. Keep an answer that is right, undo one that is wrong, or ask the question again. ${others}`;
 }
 
 /**
- * The reason why an answer looks wrong.
- * @param {OddAnswer} odd
+ * The reason why an answer is suspect.
+ * @param {SuspectAnswer} suspect
  */
 export function reasonSentence({ n_against, n_near }) {
   const reasons = [n_against > 0 && count(n_against, "other answer"), n_near > 0 && count(n_near, "similar item")].filter(Boolean);
@@ -112,21 +112,21 @@ export function reasonSentence({ n_against, n_near }) {
 
 /**
  * @param {Context} ctx
- * @param {OddAnswer} odd
+ * @param {SuspectAnswer} suspect
  * @param {number} i
  * @param {() => void} update
  */
-function oddCard(ctx, odd, i, update) {
-  const { items, answers } = odd;
+function suspectCard(ctx, suspect, i, update) {
+  const { items, answers } = suspect;
   const [a, b] = items;
-  const given = answers.map((answer) => answerEntry(answer, ...oddActions(ctx, answer, update)));
+  const given = answers.map((answer) => answerEntry(answer, ...suspectActions(ctx, answer, update)));
   const kind = answers[0]?.question?.kind;
   const title = (kind === "placement" ? items.slice(0, 1) : kind === "members" ? items.slice(1) : items).map((item) => itemName(item)).join(" – ");
   const relates = answers[0] && a && b && items.length === 2 ? relation(answers[0], a, b) : null;
-  const chance = Math.min(99, Math.round(100 * odd.chance));
-  return h("article", { class: "card conflict odd", "aria-label": `Odd answer ${i + 1}: ${title}` },
+  const chance = Math.min(99, Math.round(100 * suspect.chance));
+  return h("article", { class: "card conflict suspect", "aria-label": `Suspect answer ${i + 1}: ${title}` },
     h("h3", { dir: "auto" }, title),
-    h("p", null, h("strong", null, `probably wrong: ${chance} %`), ` · ${reasonSentence(odd)}`),
+    h("p", null, h("strong", null, `probably wrong: ${chance} %`), ` · ${reasonSentence(suspect)}`),
     a && b && relates
       ? h("ol", { class: "chain" }, h("li", null, itemCard(a)), h("li", { class: `chain-step ${relates}` }, ...given), h("li", null, itemCard(b)))
       : [h("div", { class: "gallery" }, ...(answers[0] ? pastItems(answers[0]).map(({ item, mark, apart }) => h("div", { class: apart ? "past-item apart" : "past-item" },
@@ -134,12 +134,12 @@ function oddCard(ctx, odd, i, update) {
 }
 
 /**
- * Buttons for an odd answer.
+ * Buttons for a suspect answer.
  * @param {Context} ctx
  * @param {Past} answer
  * @param {() => void} update
  */
-function oddActions(ctx, answer, update) {
+function suspectActions(ctx, answer, update) {
   if (!answer.can_undo) return [];
   const about = `${describe(answer)}, by ${answer.mine ? "you" : answer.person}`;
   const { seq } = answer;
@@ -158,7 +158,7 @@ function oddActions(ctx, answer, update) {
   };
   return [
     button("Keep", "Keep this answer", () => giveHint(ctx, "api/odd-answers/keep", { of: seq }, "Kept.", update)),
-    button("Undo", "Undo this odd answer", () => takeBack(ctx, seq, update)),
+    button("Undo", "Undo this suspect answer", () => takeBack(ctx, seq, update)),
     button("Ask again", "Ask again", () => giveHint(ctx, "api/odd-answers/ask-again", { of: seq }, "The question will be asked again.", update)),
   ];
 }

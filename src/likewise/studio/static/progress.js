@@ -41,7 +41,7 @@ export function errorSentence({ error_rate, n_answers }) {
   const [mean, low, high] = error_rate;
   const whole = (/** @type {number} */ share) => Math.round(100 * share);
   const share = whole(mean) === 0 ? "Less than 1 %" : `About ${whole(mean)} %`;
-  const warning = mean >= MANY_WRONG ? " The answers disagree with the data and with each other: review the odd answers before you go on." : "";
+  const warning = mean >= MANY_WRONG ? " The answers disagree with the data and with each other: review the suspect answers before you go on." : "";
   return `${share} of the answers are probably wrong (${whole(low)} to ${whole(high)} %).${warning}`;
 }
 
@@ -110,7 +110,7 @@ export function drawProgress(root, progress) {
     h("p", { class: "counts number" }, h("strong", null, count(progress.mine, "answer")), progress.n_answers > progress.mine ? ` by you, ${progress.n_answers.toLocaleString("en")} in total` : " so far",
       progress.groups > 0 && ` · ${count(progress.groups, "group")}`,
       progress.conflicts > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.conflicts, "contradiction"))),
-      progress.odd > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.odd, "odd answer")))),
+      progress.suspects > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.suspects, "suspect answer")))),
     h("p", { class: "change refit", "data-behind": behind ? "true" : "false" }, changeSentence(progress) || "The groups are being computed."),
     step && h("span", { class: `badge ${step.look}` }, step.text),
     more);

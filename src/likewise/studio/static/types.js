@@ -74,7 +74,7 @@
  * @property {[number, number][]} curve
  * @property {number} groups
  * @property {number} conflicts
- * @property {number} odd  answers that look wrong
+ * @property {number} suspects  suspect answers
  * @property {[number, number, number] | null} error_rate  estimated share of wrong answers: mean, low, high
  * @property {boolean} fitting
  * @property {number} behind

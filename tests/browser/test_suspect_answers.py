@@ -36,16 +36,16 @@ def kinds(visitor):
     return [event.kind for event in visitor.events()]
 
 
-def test_odd_answers_can_be_undone_and_confirmed(studios, visit, axe):
+def test_suspect_answers_can_be_undone_and_confirmed(studios, visit, axe):
     served = studios("far squares")
     visitor = visit(served)
     page = visitor.page
     first, second = plant(served, visitor.person, (3, 7, "SAME"), (24, 35, "SAME"))
     visitor.go("conflicts")
-    odd = page.locator(".odd")
-    expect(odd).to_have_count(2)
-    expect(page.get_by_role("heading", name="Answers that look odd")).to_be_visible()
-    shown = odd.filter(has_text="square-03.png")
+    suspects = page.locator(".conflict.suspect")
+    expect(suspects).to_have_count(2)
+    expect(page.get_by_role("heading", name="Suspect answers")).to_be_visible()
+    shown = suspects.filter(has_text="square-03.png")
     expect(shown).to_contain_text("square-07.png")
     expect(shown).to_contain_text("probably wrong:")
     expect(shown).to_contain_text("contradict it.")
@@ -58,9 +58,9 @@ def test_odd_answers_can_be_undone_and_confirmed(studios, visit, axe):
     undo = visitor.events()[-1]
     assert (undo.kind, undo.body["of"]) == ("undo", first)
 
-    odd.filter(has_text="square-24.png").get_by_role("button", name="Keep").click()
+    suspects.filter(has_text="square-24.png").get_by_role("button", name="Keep").click()
     expect(page.locator(".hint-notice")).to_contain_text("Kept.")
-    expect(odd.filter(has_text="square-24.png")).to_have_count(0)
+    expect(suspects.filter(has_text="square-24.png")).to_have_count(0)
     kept = visitor.events()[-1]
     assert (kept.kind, kept.body["of"]) == ("confirm", second)
 
@@ -69,10 +69,10 @@ def test_odd_answers_can_be_undone_and_confirmed(studios, visit, axe):
     page.locator(".past").first.get_by_role("button", name="Undo").click()
     expect(page.locator(".past").first).to_contain_text("undone")
     visitor.go("conflicts")
-    expect(odd.filter(has_text="square-24.png")).to_have_count(1)
+    expect(suspects.filter(has_text="square-24.png")).to_have_count(1)
 
-    odd.get_by_role("button", name="Ask again").click()
-    expect(odd).to_have_count(0)
+    suspects.get_by_role("button", name="Ask again").click()
+    expect(suspects).to_have_count(0)
     assert kinds(visitor)[-3:] == ["confirm", "undo", "again"]
 
 
@@ -91,7 +91,7 @@ def test_odd_answers_can_be_undone_and_confirmed(studios, visit, axe):
             {"n_answers": 40, "error_rate": [0.25, 0.1, 0.4]},
             "About 25 % of the answers are probably wrong (10 to 40 %). "
             "The answers disagree with the data and with "
-            "each other: review the odd answers before you go on.",
+            "each other: review the suspect answers before you go on.",
         ),
         ({"n_answers": 9, "error_rate": [0.08, 0.04, 0.13]}, ""),
         ({"n_answers": 40, "error_rate": None}, ""),
