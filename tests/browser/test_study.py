@@ -167,6 +167,11 @@ def test_the_owner_sees_the_progress_of_participants(visit, held, axe):
     row.get_by_text("answers questions").wait_for()
     assert "1 of 5" in row.inner_text()
     assert axe(owner.page) == []
+    owner.page.get_by_label("Name of new person").fill("Zoe")
+    owner.page.get_by_role("button", name="Add and create link").click()
+    part.get_by_role("row", name="Zoe not started").wait_for(state="attached")  # below the dialog
+    heads = owner.page.get_by_role("region", name="People").locator("thead").inner_text().split()
+    assert heads == ["Name", "Role", "Answers", "Seconds", "Actions"]  # agreement needs shared questions
 
 
 def test_a_study_continues_after_a_reload(visit, held):
@@ -204,6 +209,9 @@ def test_the_reference_book_is_available_and_names_the_classes(visit, held, axe)
     ann.page.locator(".study").get_by_role("button", name="Reference book").click()
     dialog = ann.page.get_by_role("dialog")
     dialog.get_by_text("colour 2").wait_for()
+    assert dialog.locator("figcaption").count() == 0  # names could tell the class
+    places = [one.bounding_box() for one in dialog.locator("section").all()]
+    assert len({place["y"] for place in places}) == 1  # beside one another
     assert axe(ann.page) == []
 
 

@@ -38,7 +38,9 @@ def plant(desk, person):
 
 def odd_seqs(desk, person):
     return [
-        event["seq"] for one in desk.groups.show_suspect_answers(person)["suspects"] for event in one["answers"]
+        event["seq"]
+        for one in desk.groups.show_suspect_answers(person)["suspects"]
+        for event in one["answers"]
     ]
 
 

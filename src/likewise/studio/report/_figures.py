@@ -45,7 +45,7 @@ def _format_share(share: float, interval: tuple[float, float] | None) -> str:
 def _make_study_figures(figures: Any) -> list[tuple[str, str]]:
     tables = figures["tables"]
     n, began = tables["n"], figures["n_began"]
-    found = [("Participants who finished", f"{n:,} of {began:,}" if began else "none yet")]
+    found = [("Participants who finished", f"{n:,} of {began:,} who started" if began else "none yet")]
     for kind in ("pair", "triplet"):
         right, seconds = tables[f"{kind}s"]["accuracy"], tables["times"][kind]["mean"]
         if n and right is not None:

@@ -296,7 +296,7 @@ def gather(
         map_picture=_draw_map(derived, groups),
         map_method=derived.layout.method if derived.layout is not None else "",
         curve=progress.curve,
-        advice=progress.advice,
+        advice="" if project.settings.study else progress.advice,  # a study does not ask what is uncertain
         reason=progress.reason,
         accuracy=progress.accuracy,
         interval=progress.interval,

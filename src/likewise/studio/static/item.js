@@ -75,7 +75,7 @@ export function figures(items, options) {
     if (parts.length === 0) parts.push(h("p", { class: "muted" }, item.broken ?? "This item has nothing to show."));
     return h("figure", { class: `item item-${item.kind}`, "data-row": item.row, "data-letter": letter },
       h("figcaption", null, h("span", { class: "letter", "aria-hidden": "true" }, letter), h("span", { class: "sr" }, `${letter}: `),
-        h("span", { class: "title", dir: "auto", title: item.title }, caption(item))),
+        caption(item) && h("span", { class: "title", dir: "auto", title: item.title }, caption(item))),
       h("div", { class: "body" }, ...parts));
   });
   scrollTogether(found.flatMap((figure) => [...figure.querySelectorAll(".cells")]));
@@ -84,10 +84,11 @@ export function figures(items, options) {
 }
 
 /**
- * The title, or the id if the title is only the beginning of the text.
+ * The title, or the id if the title is only the beginning of the text; "" in a study, which hides the names.
  * @param {Item} item
  */
 function caption(item) {
+  if (item.id === "") return "";
   const begins = item.title.replace(/\s*(…|\.\.\.)$/, "");
   return item.text?.trim().replace(/\s+/g, " ").startsWith(begins) ? item.id : item.title;
 }
@@ -298,13 +299,13 @@ export function itemCard(item, options = {}) {
   const shown = item.broken
     ? h("span", { class: "words muted" }, "cannot be shown")
     : address
-      ? imageOf({ ...item, thumb: null }, address, "lazy", undefined, !open && options.name !== false ? "" : item.title) // the name is beside it
+      ? imageOf({ ...item, thumb: null }, address, "lazy", undefined, !open && options.name !== false && caption(item) ? "" : item.title) // the name is beside it
       : item.text === null && item.cells.some(([, value]) => value !== "") ? lines(item) : h("span", { class: "words", dir: "auto" }, item.text ?? item.title);
   const frame = open
     ? h("button", { type: "button", class: "shown", "aria-label": `Enlarge ${item.title}`, on: { click: () => open(item) } }, shown)
     : h("div", { class: "shown" }, shown);
   return h("figure", { class: `item-card of-${item.kind}`, "data-row": item.row }, frame,
-    options.name !== false && h("figcaption", { class: "name", dir: "auto", title: item.title }, caption(item)));
+    options.name !== false && caption(item) && h("figcaption", { class: "name", dir: "auto", title: item.title }, caption(item)));
 }
 
 /**

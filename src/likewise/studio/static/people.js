@@ -41,15 +41,16 @@ export async function mount(root, ctx) {
   const { signal } = stopped;
   const table = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "People" });
   const agreement = h("div", null);
+  const progress = ctx.me.project.study ? participants(ctx, signal) : null;
   fill(root, h("section", { class: "view" }, h("h1", null, "People and results"),
-    h("div", { class: "people-part" }, agreement, table, form(ctx, () => update()), explained()),
-    ctx.me.project.study && participants(ctx, signal), data(ctx), !ctx.me.project.study && additions(ctx, signal), results(ctx)));
+    h("div", { class: "people-part" }, agreement, table, form(ctx, () => { void update(); void progress?.update(); }), explained(ctx)),
+    progress && progress.section, data(ctx), !progress && additions(ctx, signal), results(ctx)));
   const update = latest(async () => {
     try {
       const got = await ctx.api.get("api/people");
       if (signal.aborted) return;
       const held = document.activeElement?.getAttribute("data-focus");
-      fill(agreement, agreed(got.agreement, got.people));
+      fill(agreement, agreed(ctx, got.agreement, got.people));
       fill(table, peopleTable(ctx, got.people, update));
       if (held) /** @type {HTMLElement | null} */ (table.querySelector(`[data-focus="${CSS.escape(held)}"]`))?.focus();
     } catch (error) {
@@ -75,11 +76,13 @@ function trust(share) {
 }
 
 /**
+ * @param {Context} ctx
  * @param {Agreement} agreement
  * @param {PersonRow[]} people
  */
-function agreed({ n_shared, observed, alpha }, people) {
+function agreed(ctx, { n_shared, observed, alpha }, people) {
   const sum = people.reduce((all, person) => all + person.n_answers, 0);
+  if (ctx.me.project.study) return h("p", { class: "muted" }, `${count(sum, "answer")}. Each participant of a study gets other questions, so agreement is unknown.`);
   if (n_shared === 0 || observed === null) {
     return h("p", { class: "muted" }, `${count(sum, "answer")} from ${count(people.length, "person", "people")}. No question has been answered by two people yet, so their agreement is unknown.`);
   }
@@ -87,7 +90,9 @@ function agreed({ n_shared, observed, alpha }, people) {
     h("strong", { class: "number" }, percent(observed)), alpha === null ? "." : ` (Krippendorff's alpha ${alpha.toFixed(2)}).`);
 }
 
-function explained() {
+/** @param {Context} ctx */
+function explained(ctx) {
+  if (ctx.me.project.study) return null;
   return h("details", { class: "small" }, h("summary", null, "What do the columns mean?"),
     h("dl", { class: "words-list" },
       h("dt", null, "Shared"), h("dd", null, "Questions that at least one other person answered too. Agreement and reliability are estimated from these. With --overlap 2, two people are asked each question."),
@@ -110,16 +115,16 @@ function peopleTable(ctx, people, update) {
       h("th", { scope: "row", dir: "auto" }, person.name, me && h("span", { class: "muted" }, " (you)"), !person.active && h("span", { class: "muted" }, " (locked out)")),
       h("td", null, person.role),
       h("td", { class: "number" }, person.n_answers.toLocaleString("en")),
-      h("td", { class: "number" }, person.n_shared.toLocaleString("en")),
-      h("td", { class: "number" }, percent(person.accuracy)),
-      h("td", null, h("span", { class: "number" }, percent(person.reliability)), " ", h("span", { class: "small muted" }, trust(person.reliability))),
+      ctx.me.project.study ? [] : [h("td", { class: "number" }, person.n_shared.toLocaleString("en")),
+        h("td", { class: "number" }, percent(person.accuracy)),
+        h("td", null, h("span", { class: "number" }, percent(person.reliability)), " ", h("span", { class: "small muted" }, trust(person.reliability)))],
       h("td", { class: "number" }, person.seconds === null ? "–" : person.seconds.toFixed(1)),
       h("td", null, h("div", { class: "row acts" },
         person.active && h("button", { type: "button", class: "small", "aria-label": `New link for ${person.name}`, "data-focus": `link ${person.id}`, on: { click: () => newLink(ctx, person) } }, "New link"),
         !me && h("button", { type: "button", class: "small quiet", "aria-label": `${person.active ? "Lock out" : "Let in again"} ${person.name}`, "data-focus": `active ${person.id}`,
           on: { click: () => setActive(ctx, person, update) } }, person.active ? "Lock out" : "Let in again"))));
   };
-  const heads = ["Name", "Role", "Answers", "Shared", "Agreement", "Reliability", "Seconds", "Actions"];
+  const heads = ["Name", "Role", "Answers", ...(ctx.me.project.study ? [] : ["Shared", "Agreement", "Reliability"]), "Seconds", "Actions"];
   return h("table", { class: "people" }, h("caption", { class: "sr" }, "People who may log in"),
     h("thead", null, h("tr", null, ...heads.map((head) => h("th", { scope: "col" }, head)))), h("tbody", null, ...people.map(row)));
 }

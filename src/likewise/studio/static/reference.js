@@ -7,7 +7,7 @@ import { itemCard } from "./item.js";
 /** @param {Context} ctx */
 export function openReference(ctx) {
   if (document.querySelector("dialog[open]")) return;
-  const body = h("div", { class: "reference", "aria-busy": "true" }, h("p", { class: "muted" }, "One moment…"));
+  const body = h("div", { class: ctx.me.project.study ? "reference of-classes" : "reference", "aria-busy": "true" }, h("p", { class: "muted" }, "One moment…"));
   openDialog("Reference book", [body], { class: "wide" });
   ctx.api.get("api/reference").then(
     (/** @type {{groups: {name: string, items: Item[]}[], given: boolean}} */ found) => {
@@ -17,7 +17,7 @@ export function openReference(ctx) {
         return;
       }
       fill(body,
-        h("p", { class: "muted" }, found.given ? (ctx.me.project.study ? "Examples of each class." : "Examples that the owner chose.") : "The most typical items of each group so far. They change as answers come in."),
+        h("p", { class: "muted" }, found.given ? (ctx.me.project.study ? "One example of each class." : "Examples that the owner chose.") : "The most typical items of each group so far. They change as answers come in."),
         ...found.groups.map((group) => h("section", null, h("h3", { dir: "auto" }, group.name), h("div", { class: "gallery" }, ...group.items.map((item) => itemCard(item))))));
     },
     (error) => fill(body, h("p", { class: "note bad" }, String(error))));

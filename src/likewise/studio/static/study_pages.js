@@ -90,7 +90,7 @@ export function breakPage(task, goOn) {
     heading(first ? "Practice is over" : `Task ${task.number - 1} of ${task.of} is done`),
     h("p", null, first ? "From now on, answers count, and the right answers are no longer shown." : "Take a rest if you like. The time between the tasks does not count."),
     h("section", { class: "card" },
-      h("h2", null, `Task ${task.number} of ${task.of}: ${count(task.n, task.kind)}${task.data_set ? ` about ${task.data_set}` : ""}`),
+      h("h2", null, `Task ${task.number} of ${task.of}: ${count(task.n, task.kind)}${task.data_set ? ` about “${task.data_set}”` : ""}`),
       h("p", null, INSTRUCTIONS[task.kind] ?? "")),
     h("div", { class: "row" }, once(`Start task ${task.number}`, goOn)),
   ];

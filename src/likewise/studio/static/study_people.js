@@ -22,7 +22,7 @@ const STAGES = { intro: "introduction", practice: "practice", break: "break", ta
  * A section with a line for each participant.
  * @param {Context} ctx
  * @param {AbortSignal} signal
- * @returns {HTMLElement}
+ * @returns {{section: HTMLElement, update: () => Promise<void>}}
  */
 export function participants(ctx, signal) {
   const room = h("div", null);
@@ -36,8 +36,9 @@ export function participants(ctx, signal) {
   };
   const again = h("button", { type: "button", class: "small", on: { click: () => void update() } }, "Update");
   void useStyle("study.css").then(update);
-  return h("section", { class: "people-part participants", "aria-label": "Progress of the participants" },
+  const section = h("section", { class: "people-part participants", "aria-label": "Progress of the participants" },
     h("div", { class: "row" }, h("h2", null, "Progress of the participants"), again), room);
+  return { section, update };
 }
 
 /**

@@ -433,6 +433,6 @@ def veil_item(item: Item) -> Item:
 
     >>> shown = veil_item(Item(16, "owl/17.png", "image", "owl/17.png", media="owl/17.png", truth="owl"))
     >>> shown.id, shown.title, shown.truth
-    ('item', 'item', None)
+    ('', 'item', None)
     """
-    return replace(item, id="item", title="item", truth=None)
+    return replace(item, id="", title="item", truth=None)
