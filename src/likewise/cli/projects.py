@@ -266,10 +266,13 @@ def report(project: str, db: str | None, html: str | None, as_json: bool) -> Non
     if html != output.STDOUT:
         output.check_output(html, (".html", ".htm"), "--html")
 
+    from threadpoolctl import threadpool_limits
+
     from likewise.studio.exports import Snapshot
     from likewise.studio.report import DerivedResults, gather, make_report
 
-    with _open_project(project, db) as (opened, store), output.show_progress(3) as step:
+    # The map and the fits are many short steps, in which other threads mostly wait for one another.
+    with _open_project(project, db) as (opened, store), output.show_progress(3) as step, threadpool_limits(1):
         step("reading")
         snapshot = Snapshot.from_store(store)
         step("grouping")
