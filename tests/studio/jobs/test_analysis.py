@@ -213,6 +213,21 @@ def test_an_item_on_the_shelf_joins_no_groups():
     assert picture.labels[a] == picture.labels[b]
 
 
+def test_an_item_on_the_shelf_takes_no_group_from_the_others():
+    X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2], [60.0]])
+    log, made = Log(), ProjectAnalysis(X, ids(7), Settings("toy", n_clusters=2))
+    assert made.make_picture().labels.tolist() == [0, 0, 0, 0, 0, 0, 1]
+    log.add("repair", {"act": "shelve", "items": ["i6"]})
+    made.tell(log.events)
+    picture = made.make_picture()
+    assert len(set(picture.labels[:3])) == len(set(picture.labels[3:6])) == 1
+    assert picture.labels[0] != picture.labels[3]
+    assert [group.size for group in picture.groups] == [3, 3]
+    again = ProjectAnalysis(X, ids(7), made.settings)  # after a restart
+    again.tell(log.events)
+    assert again.make_picture().shown_labels.tolist() in ([0, 0, 0, 1, 1, 1, -1], [1, 1, 1, 0, 0, 0, -1])
+
+
 def test_the_budget_ends_it():
     log = Log()
     made = analysis(log, budget=2)

@@ -153,7 +153,8 @@ class ProjectAnalysis:
             )
         self._ledger = Ledger({name: row for row, name in enumerate(self.ids)})
         self._interview: Interview | None = None  # created when needed
-        self._n_new_groups = 0  # by which repairs have changed the number of groups of the interview
+        self._repaired: tuple[int, tuple[int, ...]] = (0, ())  # new groups and shelf of the interview
+        self._fitted_X = self.X  # in which rows on the shelf are copies of others
         self._asking: Interview | None = None  # ignores answers of a study
         self._nearest: tuple[IntArray, IntArray] | None = None  # the pool, and the place of the nearest row
         # False while questions and pictures use the small first pool.
@@ -234,16 +235,19 @@ class ProjectAnalysis:
         Without a number of clusters it asks about groups, or starts with two and adds more as the answers
         require. There are never more clusters than rows.
         """
-        n_new_groups = self._ledger.get_counted_replies().n_new_groups
-        if self._interview is None or self._n_new_groups != n_new_groups:
+        counted = self._ledger.get_counted_replies()
+        repaired = (counted.n_new_groups, counted.shelf)
+        if self._interview is None or self._repaired != repaired:
             asked = self.settings
-            self._n_new_groups, self._asking, self._curve = n_new_groups, None, ChangeCurve()
-            k = self._find_n_clusters(n_new_groups)
+            self._repaired, self._asking, self._curve = repaired, None, ChangeCurve()
+            self._fitted_X = hide_rows(self.X, counted.shelf)
+            self._nearest, self._base = None, {}
+            k = self._find_n_clusters(counted.n_new_groups)
             kind = "pairs" if asked.study else asked.ask  # a study chooses its own questions
             strategy = asked.strategy or _STRATEGIES.get(kind, kind)
             finds_groups = k is None and strategy in (DEFAULT, "groups")
             self._interview = Interview(
-                self.X,
+                self._fitted_X,
                 n_clusters=None if finds_groups else k or 2,
                 discover=not finds_groups and (asked.discover or k is None),
                 strategy=strategy,
@@ -411,7 +415,8 @@ class ProjectAnalysis:
         if self._far is None:
             self._far = find_far_rows(self.X, self._added.sizes[-1], self.settings.seed)
         answered = {row for reply in self._settle().replies for row in reply.question.rows}
-        return tuple(row for row in self._far.tolist() if row not in answered and row not in self._gone)
+        left = self._gone.union(answered, self._ledger.get_counted_replies().shelf)
+        return tuple(row for row in self._far.tolist() if row not in left)
 
     def describe_groups(self) -> GroupDescriptions:
         """Return what sets the groups of the last picture apart; nothing without items or a picture."""
@@ -451,7 +456,7 @@ class ProjectAnalysis:
             return interview.labels_
         from sklearn.metrics import pairwise_distances_argmin
 
-        nearest = pairwise_distances_argmin(self.X, self.X[interview.pool_rows])
+        nearest = pairwise_distances_argmin(self._fitted_X, self._fitted_X[interview.pool_rows])
         labels: npt.NDArray[Any] = interview.model_.labels_[nearest]
         return labels
 
@@ -464,15 +469,15 @@ class ProjectAnalysis:
         interview = self._get_interview()
         model, pool = interview.model_, interview.pool_rows
         if pool is None:
-            return interview.labels_, compute_doubt(model, self.X, interview.labels_)
+            return interview.labels_, compute_doubt(model, self._fitted_X, interview.labels_)
         if self._nearest is None or not np.array_equal(self._nearest[0], pool):
             from sklearn.metrics import pairwise_distances_argmin
 
-            nearest = pairwise_distances_argmin(self.X, self.X[pool])
+            nearest = pairwise_distances_argmin(self._fitted_X, self._fitted_X[pool])
             nearest[pool] = np.arange(len(pool))
             self._nearest = (pool, nearest)
         nearest = self._nearest[1]
-        return model.labels_[nearest], compute_doubt(model, self.X[pool], model.labels_)[nearest]
+        return model.labels_[nearest], compute_doubt(model, self._fitted_X[pool], model.labels_)[nearest]
 
     def _find_conflicts(self) -> tuple[Conflict, ...]:
         settled = self._settle()
@@ -576,6 +581,24 @@ class ProjectAnalysis:
     def compute_agreement(self) -> PeopleAgreement:
         """Return the agreement between people and the estimated reliability of each."""
         return compute_agreement(self._ledger.get_counted_replies())
+
+
+def hide_rows(X: npt.NDArray[Any], rows: Sequence[int]) -> npt.NDArray[Any]:
+    """Return X with the given rows replaced by the nearest others, so that they can form no group.
+
+    A row keeps its number, and its label is that of the nearest row.
+
+    >>> hide_rows(np.array([[0.0], [1.0], [99.0]]), [2]).ravel().tolist()
+    [0.0, 1.0, 1.0]
+    """
+    others = np.setdiff1d(np.arange(len(X)), rows)
+    if not len(rows) or not len(others):
+        return X
+    from sklearn.metrics import pairwise_distances_argmin
+
+    shown = np.array(X)
+    shown[list(rows)] = X[others[pairwise_distances_argmin(X[list(rows)], X[others])]]
+    return shown
 
 
 # ---------------------------------------------------------------------- groups as the pages show them
