@@ -117,6 +117,12 @@ def test_help_tells_why_with_the_numbers_that_are_shown():
     shown = ask("help\nu\n", tray)[1]
     assert "Why: It is in doubt where 2, 3 belong; 1 stands for 50% of 40." in shown
     assert "sets a row aside" in shown
+    reason = Reason("{Row} is close to {row}.", (4, 8))
+    assert "Why: Row ? is close to row 1." in ask("?\nu\n", Question.placement(4, [8, 6], reason=reason))[1]
+    reason = Reason("{Row} probably belongs with {row}.", (8, 4))
+    assert (
+        "Why: Row 1 probably belongs with row =." in ask("?\nu\n", Question.members(4, [8], reason=reason))[1]
+    )
 
 
 def test_rows_are_wrapped_and_cannot_steer_the_terminal():

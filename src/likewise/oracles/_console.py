@@ -165,6 +165,7 @@ _WORDS = {
     "placement": {"new": "n"},
     "members": dict.fromkeys(("y", "yes", "same"), "a"),
 }
+_MARKS = {"placement": "?", "members": "="}  # of the first row, where the others have numbers
 _SEVERAL = "="  # several numbers follow, or a name that is also a key
 # What the signs before rows mean.
 _LEGENDS = {
@@ -425,9 +426,12 @@ class ConsoleOracle:
 
     def _print_help(self, question: Question, form: Form) -> None:
         if question.reason:
-            first = 0 if question.kind in ("placement", "members") else 1
-            shown = {row: number for number, row in enumerate(question.rows, start=first)}
+            mark = _MARKS.get(question.kind)
+            first = 1 if mark is None else 0
+            shown: dict[int, Any] = {row: number for number, row in enumerate(question.rows, start=first)}
             words = {"row": "number", "rows": "numbers"}
+            if mark is not None:  # "row ?" beside "row 2"
+                shown[question.rows[0]], words = mark, {}
             self.write_line(f"  Why: {render(question.reason, shown, words=words)}")
         if question.kind in _LEGENDS:
             self.write_line(f"  {_LEGENDS[question.kind]}")
@@ -592,11 +596,13 @@ class ConsoleOracle:
                 self._print_text(str(number), offered.name)
             return
         if question.kind == "placement":
-            self._print_row("?", rows[0])
+            self._print_row(_MARKS["placement"], rows[0])
         for number, (row, examples, name) in enumerate(
             zip_longest(references, question.examples, question.names), start=1
         ):
-            self._print_group("=" if question.kind == "members" else str(number), examples or (row,), name)
+            self._print_group(
+                _MARKS["members"] if question.kind == "members" else str(number), examples or (row,), name
+            )
         if question.kind not in ("placement", "groups"):
             for number, row in enumerate(rows[len(references) :], start=1):
                 self._print_row(str(number), row)
