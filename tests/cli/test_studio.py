@@ -80,6 +80,15 @@ def test_the_sample_is_created_and_then_used_again(run, tmp_path, served, monkey
     assert served[0].wording.criterion.startswith("The same kind of bird")
 
 
+def test_the_sample_is_not_drawn_over_something_else(run, data, served):
+    for path in ("pics", "t.csv"):
+        shown = " ".join(studio(run, "--sample", str(data / path), code=2).stderr.split())
+        assert "exists already. Leave --sample out to use what is in it" in shown
+    assert not served
+    assert not list(data.glob("*.likewise"))
+    assert sorted(path.name for path in (data / "pics").iterdir()) == [f"{k}.png" for k in range(6)]
+
+
 @pytest.mark.parametrize(
     ("words", "kind", "truth"),
     [

@@ -245,6 +245,8 @@ def _open_project(ctx: click.Context, asked: StudioOptions) -> Project:
             "give the PATH of a folder or a table, or --sample to try the studio with drawn birds."
         )
     path = Path(asked.path or SAMPLE)
+    if asked.sample:
+        _check_sample(path)
     if path.suffix == ".likewise" and path.is_dir():
         folder = path
     else:
@@ -279,6 +281,17 @@ def _open_project(ctx: click.Context, asked: StudioOptions) -> Project:
     settings = replace(project.settings, **changes)
     asked.check_range(settings)
     return project if settings == project.settings else project.with_settings(settings)
+
+
+def _check_sample(path: Path) -> None:
+    """Raise an error if there is something at the path other than the sample."""
+    from likewise.studio.sample import FIRST
+
+    if path.exists() and not (path / FIRST).exists():
+        raise click.UsageError(
+            f"--sample draws birds in a new folder, and {path} exists already. Leave --sample out to use "
+            "what is in it, or name a folder that does not exist."
+        )
 
 
 def _add_items(project: Project, asked: StudioOptions) -> Project:
@@ -386,9 +399,9 @@ def _create_project(path: Path, folder: Path, asked: StudioOptions, options: dic
         stderr.print(f"Wrote drawings of birds to {path}.")
     wording = None
     if asked.sample:
-        from likewise.studio.sample import FIRST, WORDING
+        from likewise.studio.sample import WORDING
 
-        wording = WORDING if (path / FIRST).exists() else None  # the folder may be someone's own
+        wording = WORDING
     if not asked.clusters and not asked.discover:
         if asked.sample:
             asked = replace(asked, clusters=_SAMPLE_CLUSTERS)
