@@ -1,6 +1,7 @@
 """The owner adds pictures in the page: a real upload, its progress, and items that fit nowhere."""
 
 import io
+import re
 
 import pytest
 from PIL import Image
@@ -50,7 +51,12 @@ def test_the_owner_uploads_pictures(visit, served, axe):
     part.get_by_role("button", name="Add", exact=True).press("Enter")
     part.get_by_role("status").get_by_text("2 items added. 1 file refused.").wait_for()
     part.get_by_text("1 item fits nowhere so far").wait_for()  # once the new items have groups
-    assert part.locator(".gallery figure").get_attribute("data-row") == "31"
+    far = part.get_by_role("list", name="Items that fit nowhere")
+    assert far.locator("figure").get_attribute("data-row") == "31"
+    placed = part.get_by_role("list", name="Groups of new items").get_by_role("listitem")
+    assert placed.locator("figure").get_attribute("data-row") == "30"
+    assert re.search(r"Group [12], (very|fairly) certain", placed.inner_text())
+    assert "32 pictures" in owner.page.get_by_role("region", name="Data").inner_text()
     assert axe(owner.page) == []
     assert served.project.items.get_ids()[30:] == ["red.png", "green.png"]
 

@@ -131,6 +131,12 @@ def test_uploaded_files_join_the_groups(tmp_path, open_site, kind):
     assert len(owner.get("/api/export").text.splitlines()) == 15
     shown = owner.get("/api/additions").json()
     assert (shown["n_items"], shown["n_new"], shown["fitting"]) == (14, 2, False)
+    placed = {one["item"]["row"]: one for one in shown["placed"]}
+    assert sorted([*placed, *(item["row"] for item in shown["unplaced"])]) == [12, 13]
+    assert all(one["group"]["number"] == labels[0] for one in placed.values())
+    doubts = [one["doubt"] for one in placed.values()]
+    assert doubts == sorted(doubts, reverse=True)
+    assert all(0 <= doubt <= 1 for doubt in doubts)
     assert project.describe_changed_source() is None
     assert not list((project.folder / "uploads").iterdir())
     again = site.desk.again()  # the database is that of this project
@@ -192,6 +198,7 @@ def test_texts(tmp_path, open_site):
     labels = site.studio.hub.picture.labels
     response = add(owner, items=[{"text": "another red cat"}, {"id": "x", "text": "blue owls"}])
     assert response.json()["n"] == 2
+    assert site.studio.project.items.get_ids()[12:] == ["upload-1", "x"]
     site.desk.settle()
     np.testing.assert_array_equal(site.studio.hub.picture.labels[:12], labels)
     assert site.studio.project.items.get(12).text == "another red cat"

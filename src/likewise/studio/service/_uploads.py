@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ from likewise.studio.additions import check_additions_allowed
 from likewise.studio.data_files import FIRST, MEDIA_ENDINGS, detect_content_type
 from likewise.studio.items import find_id_problem
 from likewise.studio.project import Project
-from likewise.studio.records import Item
+from likewise.studio.records import Item, Picture
+from likewise.studio.service._group_pages import get_color
 from likewise.studio.service._hub import Hub
 from likewise.studio.service._questions_and_answers import QuestionsAndAnswers
-from likewise.studio.service._views import AddedView, AdditionView, UploadView
+from likewise.studio.service._views import AddedView, AdditionView, GroupLabelView, PlacedItemView, UploadView
 
 MOST_FILES, MOST_BYTES = 2_000, 2 * 1024**3  # that wait for being added
 _FORGOTTEN = 24 * 3600.0  # seconds after which a file that was never added is removed
@@ -155,9 +157,10 @@ class ItemUploads:
         if kind in ("image", "sound"):
             raise BadRequestError(f"The items of this project are {_WORDS[kind]}.", "Upload the files first.")
         n, known = project.items.n, set(project.items.get_ids())
+        free = (id for number in count(1) if (id := f"upload-{number}") not in known)
         items = []
         for at, new in enumerate(given):
-            id = new.id if new.id is not None else f"upload-{key}-{at}"
+            id = new.id if new.id is not None else next(free)
             if problem := find_id_problem(id):
                 raise BadRequestError(f"The id of item {at + 1} {problem}.")
             if id in known:
@@ -220,18 +223,32 @@ class ItemUploads:
         """Return how many items joined last, which of them fit nowhere, and which items are gone."""
         addition, picture = self._project.addition, self._hub.picture
         n = self._project.items.n
+        n_old = n if addition is None else addition.sizes[-1]
         is_fitted = picture is not None and len(picture.labels) == n
         unplaced = picture.unplaced if is_fitted and picture is not None else ()
         gone = picture.gone if picture is not None else ()
         return {
             "n_items": n,
-            "n_new": 0 if addition is None else n - addition.sizes[-1],
+            "n_new": n - n_old,
+            "placed": self._show_placed(picture, n_old) if is_fitted and picture is not None else [],
             "n_unplaced": len(unplaced),
             "unplaced": self._asking.make_item_views(unplaced[:_SHOWN]),
             "n_gone": len(gone),
             "gone": self._asking.make_item_views(gone[:_SHOWN]),
             "fitting": addition is not None and not is_fitted,
         }
+
+    def _show_placed(self, picture: Picture, n_old: int) -> list[PlacedItemView]:
+        """Return new items with their groups, the most uncertain first, without those that fit nowhere."""
+        labels, names = picture.shown_labels, self._asking.get_group_names()
+        rows = np.setdiff1d(np.flatnonzero(labels[n_old:] >= 0) + n_old, picture.unplaced)
+        rows = rows[np.argsort(-picture.doubt[rows], kind="stable")][:_SHOWN]
+        found: list[PlacedItemView] = []
+        for item in self._asking.make_item_views(rows.tolist()):
+            number = int(labels[item["row"]])
+            group: GroupLabelView = {"number": number, "name": names.get(number), "color": get_color(number)}
+            found.append({"item": item, "group": group, "doubt": float(picture.doubt[item["row"]])})
+        return found
 
 
 def _check_name(name: str, kind: str) -> None:

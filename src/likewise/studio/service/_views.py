@@ -443,11 +443,23 @@ class AddedView(TypedDict):
     message: str
 
 
+class PlacedItemView(TypedDict):
+    """A new item with its group, and how uncertain that is, from 0 to 1."""
+
+    item: ItemView
+    group: GroupLabelView
+    doubt: float
+
+
 class AdditionView(TypedDict):
-    """The items that joined last, `fitting` until they have groups, and those that are gone."""
+    """The items that joined last, `fitting` until they have groups, and those that are gone.
+
+    `placed` has the most uncertain of those that fit into a group first.
+    """
 
     n_items: int
     n_new: int
+    placed: list[PlacedItemView]
     n_unplaced: int
     unplaced: list[ItemView]
     n_gone: int

@@ -1,8 +1,10 @@
 // New items, for the owner: a form to add them, and those that fit into no group so far.
 
 import { count, fill, h } from "./dom.js";
-import { latest } from "./hints.js";
+import { groupName, latest } from "./hints.js";
 import { itemCard } from "./item.js";
+import { swatch } from "./map_legend.js";
+import { doubtWords } from "./map_pin.js";
 
 /** @import {Context} from "./types.js" */
 
@@ -69,10 +71,21 @@ export function additions(ctx, signal) {
 
 /**
  * @typedef {import("./types.js").Item[]} Items
- * @param {{n_items: number, n_new: number, n_unplaced: number, unplaced: Items, n_gone: number, gone: Items, fitting: boolean}} shown
+ * @typedef {{item: import("./types.js").Item, group: {number: number, name: string | null, color: string}, doubt: number}} Placed
+ * @param {{n_items: number, n_new: number, placed: Placed[], n_unplaced: number, unplaced: Items, n_gone: number, gone: Items, fitting: boolean}} shown
  */
 function describe(shown) {
-  return [...describeNew(shown), ...describeGone(shown)];
+  return [...describeNew(shown), ...describePlaced(shown.placed), ...describeGone(shown)];
+}
+
+/** @param {Placed[]} placed */
+function describePlaced(placed) {
+  if (placed.length === 0) return [];
+  return [
+    h("h3", { class: "small muted" }, "Groups of new items, the most doubtful first"),
+    h("ul", { class: "gallery", "aria-label": "Groups of new items" }, ...placed.map(({ item, group, doubt }) => h("li", null, itemCard(item),
+      h("p", { class: "small" }, swatch(group), ` ${groupName(group)}, ${doubtWords(255 * doubt)}`)))),
+  ];
 }
 
 /** @param {{n_gone: number, gone: Items}} shown */

@@ -8,7 +8,7 @@ import { groupName, itemName } from "./hints.js";
 
 /**
  * The colour of a group, adapted to the current background.
- * @param {Group} group
+ * @param {Pick<Group, "number" | "color">} group
  * @param {import("./colors.js").Rgb} background
  */
 export function shownColor(group, background) {
@@ -17,7 +17,7 @@ export function shownColor(group, background) {
 
 /**
  * A small square in the colour of a group.
- * @param {Group} group
+ * @param {Pick<Group, "number" | "color">} group
  */
 export function swatch(group) {
   const square = h("span", { class: "swatch", "aria-hidden": "true" });

@@ -69,5 +69,5 @@ function entry({ item, before, after }) {
 
 /** @param {Label | null} label */
 function group(label) {
-  return label ? [swatch({ ...label, size: 0, description: [], suggestion: null, typical: [], doubtful: [] }), " ", h("span", { dir: "auto" }, groupName(label))] : ["no group"];
+  return label ? [swatch(label), " ", h("span", { dir: "auto" }, groupName(label))] : ["no group"];
 }

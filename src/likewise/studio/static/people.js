@@ -41,10 +41,11 @@ export async function mount(root, ctx) {
   const { signal } = stopped;
   const table = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "People" });
   const agreement = h("div", null);
+  const about = h("section", { class: "people-part", "aria-label": "Data" });
   const progress = ctx.me.project.study ? participants(ctx, signal) : null;
   fill(root, h("section", { class: "view" }, h("h1", null, "People and results"),
     h("div", { class: "people-part" }, agreement, table, form(ctx, () => { void update(); void progress?.update(); }), explained(ctx)),
-    progress && progress.section, data(ctx), !progress && additions(ctx, signal), results(ctx)));
+    progress && progress.section, about, !progress && additions(ctx, signal), results(ctx)));
   const update = latest(async () => {
     try {
       const got = await ctx.api.get("api/people");
@@ -59,6 +60,8 @@ export async function mount(root, ctx) {
   });
   ctx.events.addEventListener("picture", update, { signal });
   ctx.events.addEventListener("found", update, { signal });
+  ctx.events.addEventListener("items", () => fill(about, ...data(ctx)), { signal });
+  fill(about, ...data(ctx));
   void update();
   return () => stopped.abort();
 }
@@ -216,9 +219,9 @@ function form(ctx, update) {
  */
 function data(ctx) {
   const { kind, n_items, features, notes = [] } = ctx.me.project;
-  return h("section", { class: "people-part", "aria-label": "Data" }, h("h2", null, "Data"),
+  return [h("h2", null, "Data"),
     h("p", { class: "project-features" }, count(n_items, kind === "image" ? "picture" : kind), features ? `, described by ${features}.` : "."),
-    notes.length > 0 && h("ul", { class: "small muted" }, ...notes.map((note) => h("li", null, note))));
+    notes.length > 0 && h("ul", { class: "small muted" }, ...notes.map((note) => h("li", null, note)))];
 }
 
 /** @param {Context} ctx */
