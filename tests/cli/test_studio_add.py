@@ -177,6 +177,22 @@ def test_a_row_that_is_gone_comes_back(run, data, served, monkeypatch):  # noqa:
     assert watching.refresh()
 
 
+def test_a_file_that_is_gone_comes_back(run, data, served, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(data)
+    studio(run, "pics", "-k", "2")
+    watching = Project.open(served[-1].folder)
+    watching.refresh()
+    (data / "pics/3.png").unlink()
+    assert "1 item gone: 3.png." in studio(run, "pics", "--add").stderr
+    assert watching.refresh()
+    assert watching.find_gone_rows() == [3]
+    assert "Nothing has changed." in studio(run, "pics", "--add").stderr
+    picture(data / "pics/3.png", 120)
+    assert watching.find_gone_rows() == []  # without another comparison, for example after a restart
+    assert "1 item back: 3.png." in studio(run, "pics", "--add").stderr
+    assert watching.refresh()
+
+
 def test_a_touched_file_is_not_a_changed_one(run, data, served, monkeypatch):  # noqa: F811
     monkeypatch.chdir(data)
     studio(run, "pics", "-k", "2")

@@ -38,7 +38,7 @@ class SourceChanges:
 
 @dataclass(frozen=True)
 class AddedItems:
-    """What an addition did: ids of items that were added, that changed, and that are gone or back."""
+    """What an addition did: ids of items that were added, that changed, and that are now gone or back."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -167,22 +167,21 @@ def add_from_source(
         shown = _get_content(item) == _get_content(before) and _are_equal(before, item)
         if not shown or not np.allclose(features[at], old[row], rtol=1e-3, atol=1e-4):
             replaced.append(replace(item, row=row, truth=before.truth if is_folder else item.truth))
-    # A missing file counts as gone only while it is missing, without another comparison.
-    missing = project.items.find_missing(project.media_root) if is_folder else ()
-    lasting = sorted({*changes.removed} - {item.id for item in project.items.get_items(missing)})
-    returned = sorted({*project.gone} - {*changes.removed})
     done = AddedItems(
-        tuple(i.id for i in items), tuple(i.id for i in replaced), changes.removed, tuple(returned)
+        tuple(i.id for i in items),
+        tuple(i.id for i in replaced),
+        tuple(id for id in changes.removed if id not in project.gone),
+        tuple(id for id in project.gone if id not in changes.removed),
     )
     if not items and not replaced:
-        return project.keep_comparison(lasting), done
+        return project.keep_comparison(changes.removed), done
     place_of = {item.id: at for at, item in enumerate(listed) if item is not None}
     project = project.add_items(
         np.array([features[place_of[item.id]] for item in items]).reshape(-1, old.shape[1]),
         items,
         changed={item.row: features[place_of[item.id]] for item in replaced},
         changed_items=replaced,
-        gone=lasting,
+        gone=changes.removed,
     )
     return project, done
 

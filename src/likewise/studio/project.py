@@ -407,9 +407,14 @@ class Project:
         return tuple(self._gone)
 
     def find_gone_rows(self) -> list[int]:
-        """Return the rows of items that are gone from the source, or whose file is missing."""
-        gone = self.items.get_rows(self._gone)
-        return sorted({*gone, *self.items.find_missing(self.media_root)})
+        """Return the rows of items that are gone from the source, or whose file is missing.
+
+        If the items are whole files of a folder, only the files decide, since they may be back by now.
+        """
+        gone = self.items.get_items(self.items.get_rows(self._gone))
+        is_folder = self.source.is_dir()
+        rows = {item.row for item in gone if item.part or not is_folder}
+        return sorted(rows.union(self.items.find_missing(self.media_root)))
 
     def _list_files(self) -> list[str]:
         """Return the files of features, items and groups, which an addition replaces."""
@@ -417,7 +422,7 @@ class Project:
         return [name for name in named if name is not None] or [_FEATURES, _ITEMS]
 
     def refresh(self) -> bool:
-        """Use items and settings that were stored by others; return True if items joined, changed or left."""
+        """Use items and settings that were stored by others; return True if the items may be others."""
         stamp = make_stamp(self.folder / FILE)
         if stamp == self.__dict__.get("_stamp"):
             return False
@@ -425,8 +430,7 @@ class Project:
         object.__setattr__(self, "_stamp", stamp)
         object.__setattr__(self, "settings", now.settings)
         object.__setattr__(self, "wording", now.wording)
-        if (now._added, now._gone) == (self._added, self._gone):
-            object.__setattr__(self, "_entry", now._entry)
+        if (now._added, now._gone, now._entry) == (self._added, self._gone, self._entry):
             return False
         items = self.items
         for name in ("described", "_entry", "_added", "_gone"):

@@ -153,6 +153,7 @@ def test_items_that_are_gone_leave_the_questions_and_come_back(tmp_path, open_si
     answers = desk.events("answer")
 
     def compare(ids):
+        desk.settle()  # this worker must not be reloaded while it works
         Project.open(project.folder).keep_comparison(ids)  # as --add does in another process
         desk.studio.use_changes()
         desk.settle()
