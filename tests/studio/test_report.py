@@ -403,6 +403,11 @@ def test_a_data_file_that_changed_is_reported(project):
     assert any("birds.csv" in note for note in make_report_data(project).notes)
 
 
+def test_a_note_lists_items_that_are_gone(tmp_path):
+    project = make(tmp_path).keep_comparison(["a2", "b1"])
+    assert make_report_data(project).notes == ("2 items are gone from the data and not asked about: a2, b1.",)
+
+
 def test_answers_in_words():
     from likewise.studio.records import StoredEvent
 

@@ -167,11 +167,12 @@ def add_from_source(
         shown = _get_content(item) == _get_content(before) and _are_equal(before, item)
         if not shown or not np.allclose(features[at], old[row], rtol=1e-3, atol=1e-4):
             replaced.append(replace(item, row=row, truth=before.truth if is_folder else item.truth))
+    was_gone, is_gone = set(project.gone), set(changes.removed)
     done = AddedItems(
         tuple(i.id for i in items),
         tuple(i.id for i in replaced),
-        tuple(id for id in changes.removed if id not in project.gone),
-        tuple(id for id in project.gone if id not in changes.removed),
+        tuple(id for id in changes.removed if id not in was_gone),
+        tuple(id for id in project.gone if id not in is_gone),
     )
     if not items and not replaced:
         return project.keep_comparison(changes.removed), done

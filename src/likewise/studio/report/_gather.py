@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from likewise import __version__
 from likewise._optional import require
+from likewise._words import format_some
 from likewise.exceptions import LikewiseError
 from likewise.studio.exports import Snapshot, build_hints, find_group_names
 from likewise.studio.records import (
@@ -308,10 +309,22 @@ def gather(
         seconds=tuple(event.seconds for event in snapshot.answers if event.seconds is not None),
         conflicts=_make_conflicts(project, snapshot, picture, ids),
         n_conflicts=len(picture.conflicts),
-        notes=tuple(filter(None, [*project.described.notes, project.describe_changed_source()])),
+        notes=tuple(
+            filter(
+                None,
+                [*project.described.notes, project.describe_changed_source(), _describe_gone(picture, ids)],
+            )
+        ),
         study=sections,
         study_figures=figures,
     )
+
+
+def _describe_gone(picture: Picture, ids: Sequence[str]) -> str | None:
+    if not picture.gone:
+        return None
+    are = "1 item is" if len(picture.gone) == 1 else f"{len(picture.gone):,} items are"
+    return f"{are} gone from the data and not asked about: {format_some([ids[row] for row in picture.gone])}."
 
 
 # ---------------------------------------------------------------------- items and groups
