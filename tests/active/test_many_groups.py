@@ -13,7 +13,12 @@ from sklearn.metrics import adjusted_rand_score
 from likewise import PCKMeans, Supervision
 from likewise.active import Answer, GroupQuestions, Interview, Pool, Question, Reply, simulate
 from likewise.active._group_answers import AnswerLog, RowNeighborhoods, find_roots, scale_rows
-from likewise.active._group_model import GroupClustering, _fit_threshold, fit_groups
+from likewise.active._group_model import (
+    GroupClustering,
+    _fit_threshold,
+    _lean_to_start_groups,
+    fit_groups,
+)
 from likewise.active.strategies._group_questions import _GroupAsker
 from likewise.exceptions import SupervisionError
 from likewise.oracles import LabelOracle, make_oracle
@@ -822,6 +827,22 @@ def test_tight_groups_are_shown_before_an_answer_confirms_them():
     assert n_confirmed < 12
     assert 18 <= len(set(interview.labels_.tolist())) <= 22
     assert adjusted_rand_score(y, interview.labels_) > 0.9
+
+
+def test_a_row_leans_to_the_group_of_its_start_group_as_far_as_answers_agree(groups):
+    X, y = groups
+    rows = np.arange(0, len(y), 2)
+    hints = Supervision.from_labels([f"g{y[i]}" if i % 2 == 0 else None for i in range(len(y))])
+    fitted = GroupClustering(12, random_state=0).fit(X, supervision=hints).groups_
+    own, free = np.full(len(y), -1), np.setdiff1d(np.arange(len(y)), rows)
+    for i in rows:
+        own[y == y[i]] = fitted.confirmed[i]
+    added = _lean_to_start_groups(fitted, y).evidence - fitted.evidence
+    assert (added[rows] == 0).all()
+    assert (added[free, own[free]] > 1.5).all()
+    assert np.count_nonzero(added) == len(free)
+    mixed = np.arange(len(y)) // 2 % 5  # start groups with rows of all groups
+    assert np.array_equal(_lean_to_start_groups(fitted, mixed).evidence, fitted.evidence)
 
 
 def join_one_by_one(n, votes, may_err):

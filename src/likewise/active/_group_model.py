@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.cluster.hierarchy import ClusterWarning
-from scipy.special import expit, log_softmax, logsumexp, softmax
+from scipy.special import expit, log_softmax, logit, logsumexp, softmax
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -55,6 +55,10 @@ _CERTAINLY = 0.999
 _PRIOR_WRONG, _PRIOR_RIGHT = 3.0, 30.0  # wrong and correct answers assumed before the first
 _LARGEST_C, _SMALL_GROUP = 30.0, 40  # C of the logistic regression; less for groups of more rows than this
 _ELSEWHERE = 0.03  # probability that a row belongs to a group that is not known yet
+_FINER = 1.5  # start groups per group if the number of groups is given: small ones are hidden in large ones
+_POSSIBLE = 0.1  # mean probability of a new group from which a start group may stand for a missing one
+_PRIOR_AGREED, _PRIOR_ROWS = 0.88, 8.0  # proportion and number of rows assumed before the first answer
+_MOST_LEAN = 2.0  # largest log-odds that a row belongs with the other rows of its start group
 
 
 @dataclass(frozen=True)
@@ -465,8 +469,9 @@ def _add_start_groups(
     """Return probabilities and evidence with the start groups in which no row is confirmed.
 
     They stand for groups that were not found yet: those whose rows probably belong to no group so far, and
-    as many as are missing from the fewest or most groups that there can be. While most placements open a
-    group, also those whose rows are much nearer to one another than to any group so far.
+    those whose rows possibly do, until no group is missing from the fewest that there can be. While most
+    placements open a group, also those whose rows are much nearer to one another than to any group so far.
+    There are never more groups than there can be.
     """
     Z, sure = fitted.transformed_rows, fitted.confirmed >= 0
     size = np.bincount(start)
@@ -481,6 +486,8 @@ def _add_start_groups(
         nearest = np.bincount(start, weights=1.0 - (Z @ fitted.means.T).max(axis=1))
         likely |= ((own < _APART * nearest) & (size > 2))[free]
     fewest, most = (len(free) if k is None else max(k - fitted.n_groups, 0) for k in bounds)
+    if len(fitted.answers.placed):  # they show which rows may belong to no group so far
+        fewest = min(fewest, int((new[free] > _POSSIBLE * size[free]).sum()))
     wanted = min(max(int(likely.sum()), fewest), most)
     order = np.lexsort((-new[free], ~likely)) if fewest < most else np.argsort(-new[free], kind="stable")
     free = free[order[:wanted]]
@@ -495,6 +502,26 @@ def _add_start_groups(
         P = _compute_proba(Z @ means.T, E, fitted.answers.links)
         means = scale_lengths(np.asarray((P * weights).T @ Z, dtype=np.float32))
     return _compute_proba(Z @ means.T, E, fitted.answers.links), E
+
+
+def _lean_to_start_groups(fitted: FittedGroups, start: IntArray) -> FittedGroups:
+    """Return the groups with evidence for rows without answers: the answers about rows of their start group.
+
+    Its log-odds are those that two rows with answers in one start group belong to the same group, so it
+    vanishes if answers show that start groups are mixed.
+    """
+    sure = fitted.confirmed >= 0
+    own, groups = start[sure], fitted.confirmed[sure]
+    counts = np.zeros((int(start.max()) + 1, fitted.n_groups), dtype=np.float32)
+    np.add.at(counts, (own, groups), 1.0)
+    total = counts.sum(axis=1)
+    seen = total[own] > 1
+    agreed = ((counts[own, groups] - 1) / np.maximum(total[own] - 1, 1.0)).sum()
+    share = (agreed + _PRIOR_AGREED * _PRIOR_ROWS) / (seen.sum() + _PRIOR_ROWS)
+    lean = np.clip(logit(share), 0.0, _MOST_LEAN) * counts / np.maximum(total, 1.0)[:, None]
+    E = fitted.evidence + np.where(sure[:, None], 0.0, lean[start]).astype(np.float32)
+    P = _compute_proba(fitted.transformed_rows @ fitted.means.T, E, fitted.answers.links)
+    return replace(fitted, evidence=E, proba=P)
 
 
 def _separate_start_groups(neighborhoods: RowNeighborhoods, start: IntArray, links: IntArray) -> IntArray:
@@ -514,24 +541,28 @@ def _separate_start_groups(neighborhoods: RowNeighborhoods, start: IntArray, lin
 def _train_on_itself(rows: FloatArray, fitted: FittedGroups, P: FloatArray, evidence: FloatArray) -> IntArray:
     """Return the most probable groups of a logistic regression that is trained on the groups found so far.
 
-    It is trained again on its own groups, unless there are start groups, which it might dissolve.
+    It is trained again on its own groups; if a start group vanished by this, the first result is returned.
     """
     confirmed = fitted.confirmed >= 0
     C = _LARGEST_C * min(1.0, (_SMALL_GROUP * P.shape[1] / len(rows)) ** 0.5)
-    target: IntArray = P.argmax(axis=1).astype(np.int64)
-    for _ in range(2 if P.shape[1] == fitted.n_groups else 1):
-        if len(np.unique(target)) < 2:
-            return target
+    labels: IntArray = P.argmax(axis=1).astype(np.int64)
+    for is_again in (False, True):
+        n_groups = len(np.unique(labels))
+        if n_groups < 2:
+            break
         weight = np.where(confirmed, 1.0, 0.3 * P.max(axis=1) ** 2)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # 60 iterations are enough
             head = LogisticRegression(C=C, max_iter=60)
-            head.fit(rows, target, sample_weight=weight)
+            head.fit(rows, labels, sample_weight=weight)
         scores = np.full(P.shape, -30.0, dtype=np.float32)
         scores[:, head.classes_] = head.predict_log_proba(rows)
         scores = _separate(scores + evidence, fitted.answers.links)
-        P, target = softmax(scores, axis=1), scores.argmax(axis=1).astype(np.int64)
-    return target
+        found = scores.argmax(axis=1).astype(np.int64)
+        if is_again and P.shape[1] > fitted.n_groups and len(np.unique(found)) < n_groups:
+            break
+        P, labels = softmax(scores, axis=1), found
+    return labels
 
 
 def weigh_answers(fitted: FittedGroups, replies: Sequence[Reply]) -> list[float] | None:
@@ -603,12 +634,15 @@ class GroupClustering(ClusterMixin, BaseEstimator):
 
     Groups are those that the hints confirm. While there are fewer than `n_clusters`, start groups without
     answers stand for the others. Start groups are found by k-means from those of Ward's method on a sample.
+    A row without answers belongs more probably to the groups of the other rows of its start group, by as
+    much as answers about rows of one start group agree.
 
     Parameters
     ----------
     n_clusters : int or (int, int), optional
         The number of groups, or the smallest and largest number that it may be. If None it is unknown. There
-        are :math:`1.5 \sqrt{n}` start groups, or the nearest number that is allowed.
+        are :math:`1.5 \sqrt{n}` start groups, or the nearest number that is allowed. After the first answer
+        there are up to 1.5 times the largest number, of which those that may be missing are used.
     error_rate : float or "learn", default="learn"
         The proportion of wrong answers, or "learn".
     learn_metric : bool, default=True
@@ -744,19 +778,18 @@ class GroupClustering(ClusterMixin, BaseEstimator):
     def labels_(self) -> npt.NDArray[np.int64]:
         """The group of each row; computed when it is first read."""
         neighborhoods, found = self.log_.neighborhoods, self.groups_
-        n = len(neighborhoods.rows)
-        fewest, most = self.bounds
-        known = found is not None and most is not None and found.n_groups >= most
-        if not known:
-            start = self.log_.get_start(
-                min(max(2, round(1.5 * n**0.5), fewest), n if most is None else most),
-                lambda k: _find_start_groups(neighborhoods, min(k, n), int(self.random_state or 0)),
-            )
+        n, (fewest, most) = len(neighborhoods.rows), self.bounds
+        n_start = max(2, round(1.5 * n**0.5), fewest)
+        if most is not None:
+            n_start = min(n_start, most if found is None else round(_FINER * most))
+        start = self.log_.get_start(
+            min(n_start, n),
+            lambda k: _find_start_groups(neighborhoods, k, int(self.random_state or 0)),
+        )
         if found is None:
             labels = _separate_start_groups(neighborhoods, start, self._links)
         else:
-            P, evidence = (
-                (found.proba, found.evidence) if known else _add_start_groups(found, start, self.bounds)
-            )
+            found = _lean_to_start_groups(found, start)
+            P, evidence = _add_start_groups(found, start, self.bounds)
             labels = _train_on_itself(neighborhoods.rows, found, P, evidence)
         return np.unique(labels, return_inverse=True)[1].astype(np.int64)
