@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array
+from threadpoolctl import ThreadpoolController
 
 from likewise.active._answers import Answer, Named
 from likewise.backends.neighbors import find_near_rows
@@ -24,6 +27,20 @@ _CERTAIN = 1000  # hints given before the interview weigh more than an answer
 _MOST_VOTES = 5  # after so many answers about two groups they are not asked about again
 _VOTES_OF_HINT = 5  # answers that a hint about two groups counts for
 _N_SMOOTH = 8  # rows whose mean stands for a row in the mean of a young group
+
+_ROWS_FOR_THREADS = 20_000  # with fewer rows, a second thread waits longer than it computes
+
+
+@cache
+def _get_thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()  # takes 3 ms
+
+
+@contextmanager
+def limit_threads(n_rows: int) -> Iterator[None]:
+    """Use one thread for small products: on a busy machine a second one costs many times as much CPU time."""
+    with _get_thread_pools().limit(limits=1 if n_rows < _ROWS_FOR_THREADS else None):
+        yield
 
 
 def scale_lengths(rows: FloatArray) -> FloatArray:
@@ -70,7 +87,8 @@ class RowNeighborhoods:
         rows = scale_rows(X, n_first)
         k = min(N_NEAR, len(rows) - 1)
         if k:
-            distances, near = find_near_rows(rows, k, "cells", random_state)
+            with limit_threads(len(rows)):
+                distances, near = find_near_rows(rows, k, "cells", random_state)
         else:
             distances, near = np.zeros((len(rows), 0)), np.zeros((len(rows), 0), dtype=np.int64)
         cosines = (1.0 - 0.5 * distances**2).astype(np.float32)

@@ -25,6 +25,7 @@ from likewise.active._group_answers import (
     GroupAnswers,
     IntArray,
     RowNeighborhoods,
+    limit_threads,
     list_names_of_hints,
     list_relations_of_hints,
     scale_lengths,
@@ -755,13 +756,14 @@ class GroupClustering(ClusterMixin, BaseEstimator):
         self.__dict__.pop("labels_", None)  # of an earlier fit
         self.groups_: FittedGroups | None = None
         if answers.n_groups:
-            self.groups_ = fit_groups(
-                log.neighborhoods,
-                answers,
-                source=None if source is None else source.groups_,
-                error_rate=self.error_rate,
-                learn_metric=self.learn_metric,
-            )
+            with limit_threads(len(log.neighborhoods.rows)):
+                self.groups_ = fit_groups(
+                    log.neighborhoods,
+                    answers,
+                    source=None if source is None else source.groups_,
+                    error_rate=self.error_rate,
+                    learn_metric=self.learn_metric,
+                )
         self._links, found = answers.links, self.groups_
         self.error_rate_: GroupErrorRate | None = None
         if found is not None and found.rate_interval is not None:
@@ -777,6 +779,10 @@ class GroupClustering(ClusterMixin, BaseEstimator):
     @cached_property
     def labels_(self) -> npt.NDArray[np.int64]:
         """The group of each row; computed when it is first read."""
+        with limit_threads(len(self.log_.neighborhoods.rows)):
+            return self._compute_labels()
+
+    def _compute_labels(self) -> npt.NDArray[np.int64]:
         neighborhoods, found = self.log_.neighborhoods, self.groups_
         n, (fewest, most) = len(neighborhoods.rows), self.bounds
         n_start = max(2, round(1.5 * n**0.5), fewest)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._reasons import Reason
-from likewise.active._group_answers import AnswerLog, GroupAnswers, IntArray
+from likewise.active._group_answers import AnswerLog, GroupAnswers, IntArray, limit_threads
 from likewise.active._group_model import FittedGroups, GroupClustering, compute_p_new
 from likewise.active._questions import MOST_GROUPS, Question
 from likewise.active._state import CheckedStrategy, InterviewState
@@ -116,11 +116,14 @@ class GroupQuestions(CheckedStrategy):
         answers = model.log_.cut(state.replies, model.error_rate != 0)
         if model.groups_ is None or not answers.n_groups:
             return list(islice((q for q in _ask_first(model.log_) if state.can_ask(q)), n))
-        asker = _GroupAsker(self, state, model.groups_, model.log_, answers)
         found: dict[Any, Question] = {}
-        while len(found) < n and (question := asker.find_best()) is not None and question.key not in found:
-            found[question.key] = question
-            asker.block(question)
+        with limit_threads(len(model.log_.neighborhoods.rows)):
+            asker = _GroupAsker(self, state, model.groups_, model.log_, answers)
+            while (
+                len(found) < n and (question := asker.find_best()) is not None and question.key not in found
+            ):
+                found[question.key] = question
+                asker.block(question)
         return list(found.values())
 
 
