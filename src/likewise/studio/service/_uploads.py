@@ -33,6 +33,10 @@ _FORGOTTEN = 24 * 3600.0  # seconds after which a file that was never added is r
 _SHOWN = 60
 _TITLE = 80
 _FORBIDDEN = frozenset('/\\:*?"<>|')
+# Names that stand for devices in Windows, with any ending: the folder of the data may be opened there.
+_DEVICES = frozenset({"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"}) | {
+    f"{port}{number}" for port in ("COM", "LPT") for number in "0123456789¹²³"
+}
 _WORDS = {"image": "pictures", "sound": "sounds", "text": "texts", "row": "rows of a table"}
 
 
@@ -254,10 +258,12 @@ class ItemUploads:
 def _check_name(name: str, kind: str) -> None:
     """Raise an error unless a name is that of a plain file of this kind, on every system."""
     odd = not name.isprintable() or name.startswith((".", " ")) or name.endswith((".", " "))
+    odd = odd or name.partition(".")[0].rstrip().upper() in _DEVICES
     if odd or _FORBIDDEN & set(name) or find_id_problem(name) or len(name.encode()) > 200:
         raise BadRequestError(
             f"{name[:80]!r} cannot be the name of a file.",
-            "Use letters, digits, blanks, dots and hyphens; at most 200 bytes, without a path.",
+            "Use letters, digits, blanks, dots and hyphens; at most 200 bytes, without a path, and no name of a "
+            "device such as CON.",
         )
     if MEDIA_ENDINGS.get(Path(name).suffix.lower()) != kind:
         endings = ", ".join(end for end, medium in MEDIA_ENDINGS.items() if medium == kind)
