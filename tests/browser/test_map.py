@@ -54,7 +54,7 @@ def places(page, visitor):
           const { Camera } = await import('./static/map_camera.js');
           const xy = new Float32Array(await (await fetch('api/map/points')).arrayBuffer());
           const camera = new Camera();
-          camera.resize(width, height);
+          camera.resize(width, height, width - document.querySelector('.map-tools').offsetLeft);
           const t = camera.transform();
           const place = (_, i) => [xy[2 * i] * t.ax + t.bx, xy[2 * i + 1] * t.ay + t.by];
           return Array.from({length: xy.length / 2}, place);
@@ -219,6 +219,17 @@ def test_phone_width_needs_no_sideways_scrolling(studio, visit):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.parametrize("size", [{"width": 1440, "height": 900}, {"width": 390, "height": 844}])
+def test_no_item_of_the_whole_map_is_below_the_buttons(studio, visit, size):
+    page = open_map(visit(studio, viewport=size))
+    still(page)
+    tools = page.locator(".map-tools").bounding_box()
+    assert places(page, None)[:, 0].max() + 6 < tools["x"]
+    page.keyboard.press("+")
+    page.get_by_role("button", name="Whole map").click()
+    assert places(page, None)[:, 0].max() + 6 < tools["x"]
+
+
 # ---------------------------------------------------------------------- the arithmetic, in the browser
 
 
@@ -256,7 +267,7 @@ def test_the_point_under_the_pointer_stays_fixed_while_zooming(run):
         "map_camera.js",
         """({ Camera }) => {
           const camera = new Camera();
-          camera.resize(900, 500);
+          camera.resize(900, 500, 60);
           const before = camera.transform();
           const [x, y] = [0.4, 0.6];
           const [px, py] = [x * before.ax + before.bx, y * before.ay + before.by];

@@ -18,6 +18,7 @@ export class Camera {
   constructor() {
     this.width = 1;
     this.height = 1;
+    this.aside = 0; // pixels at the right end that buttons cover; the whole map is shown beside them
     this.zoom = 1;
     this.x = 0.5;
     this.y = 0.5;
@@ -27,21 +28,24 @@ export class Camera {
    * Set the size of the canvas, in the caller's pixel unit.
    * @param {number} width
    * @param {number} height
+   * @param {number} [aside] of the width, covered by buttons
    */
-  resize(width, height) {
+  resize(width, height, aside = 0) {
     this.width = Math.max(1, width);
     this.height = Math.max(1, height);
+    this.aside = Math.min(aside, this.width / 2);
   }
 
   /** @returns {Transform} */
   transform() {
     const { ax, ay } = this.#scales();
-    return { ax, ay, bx: this.width / 2 - this.x * ax, by: this.height / 2 - this.y * ay };
+    return { ax, ay, bx: (this.width - this.aside) / 2 - this.x * ax, by: this.height / 2 - this.y * ay };
   }
 
   #scales() {
-    const w = Math.min(this.width, this.height * STRETCH);
-    const h = Math.min(this.height, this.width * STRETCH);
+    const width = this.width - this.aside;
+    const w = Math.min(width, this.height * STRETCH);
+    const h = Math.min(this.height, width * STRETCH);
     return { ax: w * MARGIN * this.zoom, ay: h * MARGIN * this.zoom };
   }
 
@@ -74,13 +78,13 @@ export class Camera {
    * @param {number} [px]
    * @param {number} [py]
    */
-  zoomBy(factor, px = this.width / 2, py = this.height / 2) {
+  zoomBy(factor, px = (this.width - this.aside) / 2, py = this.height / 2) {
     const before = this.transform();
     const x = (px - before.bx) / before.ax;
     const y = (py - before.by) / before.ay;
     this.zoom = within(this.zoom * factor, MIN_ZOOM, MAX_ZOOM);
     const { ax, ay } = this.#scales();
-    this.x = within(x - (px - this.width / 2) / ax, 0, 1);
+    this.x = within(x - (px - (this.width - this.aside) / 2) / ax, 0, 1);
     this.y = within(y - (py - this.height / 2) / ay, 0, 1);
   }
 

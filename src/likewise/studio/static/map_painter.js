@@ -66,7 +66,8 @@ export class Painter {
     const { clientWidth: width, clientHeight: height } = this.page.stage;
     if (width === 0 || height === 0) return;
     this.ratio = Math.min(3, window.devicePixelRatio || 1);
-    this.camera.resize(width, height);
+    const tools = /** @type {HTMLElement | null} */ (this.page.stage.querySelector(".map-tools"));
+    this.camera.resize(width, height, tools ? width - tools.offsetLeft : 0);
     const { overlay } = this.page;
     overlay.width = Math.round(width * this.ratio);
     overlay.height = Math.round(height * this.ratio);
