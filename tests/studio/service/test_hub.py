@@ -41,3 +41,13 @@ def test_watching_can_start_while_the_database_is_slow(open_studio):
         desk.hub.store.read = read
         done.set()
         thread.join()
+
+
+def test_with_each_picture_pages_learn_how_far_the_groups_are_behind(open_studio):
+    """The progress of the same answers may have come before."""
+    desk, seen, here = open_studio(), [], threading.current_thread()
+    picture = wait_until(lambda: desk.hub.picture, "a picture")
+    leave = desk.hub.watch(lambda name, _: threading.current_thread() is here and seen.append(name))
+    desk.hub._receive(picture)
+    leave()
+    assert seen == ["picture", "progress"]

@@ -111,6 +111,7 @@ async def events(request: Request, studio: TheStudio) -> StreamingResponse:
         leave = studio.hub.watch(watcher)
         try:
             yield b"retry: 2000\n\n"
+            put("progress", {})  # it may have changed since the page asked, or while its tab was hidden
             while not closing.is_set():
                 name, content = await _wait_for_news(news, closing)
                 if not await run_in_threadpool(_is_in, request):

@@ -204,6 +204,7 @@ class Hub:
             self.trouble = None
             self._keep(message)
             self.emit("picture", {"seq": message.seq})
+            self.emit("progress", {"seq": message.seq})  # it says how far the groups are behind
         elif isinstance(message, GroupDescriptions):
             before, self.descriptions = self.descriptions, message
             if message.phrases != before.phrases:
