@@ -190,6 +190,30 @@ def test_nothing_is_cut_off_or_covered_on_any_screen(come, axe, items, kind):
         assert axe(ann.page) == []
 
 
+PLACES = """() => ['.answers', '.more', '.progress'].map(name => {
+  const box = document.querySelector(name).getBoundingClientRect();
+  return [name, box.y, box.height].join(' ');
+})"""
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+@pytest.mark.parametrize("items", ["rows", "texts", "sounds", "prepared squares"])
+def test_the_buttons_have_one_place_in_every_kind_of_question(studios, visit, items, size):
+    """Also if there is one group to choose from, or eleven items of a group."""
+    served = studios(items)
+    few = ("placement", (12, 0), {"examples": (of_colour(0, 1),)})
+    many = ("members", (0, *range(1, 12)), {"examples": (of_colour(0),)})
+    places = {}
+    for kind, rows, shown in [(kind, *QUESTIONS[kind]) for kind in QUESTIONS] + [few, many]:
+        ask(served, kind, rows, **shown)
+        ann = visit(served, shared=False, viewport=size)
+        ann.ready()
+        ann.page.evaluate(SETTLED)
+        for place in ann.page.evaluate(PLACES):
+            places.setdefault(place, (kind, len(rows)))
+    assert len(places) == 3, places
+
+
 def test_columns_that_set_the_groups_apart_come_first_with_equal_decimals(come):
     ann = come("groups", "rows")
     cards = ann.page.locator(".lines")

@@ -107,7 +107,8 @@ export function drawProgress(root, progress) {
   const open = document.activeElement?.getAttribute("data-action") === "progress";
   const more = h("button", { type: "button", class: "quiet small", "data-action": "progress", "aria-haspopup": "dialog", on: { click: () => openProgress(progress) } }, "Details");
   fill(root,
-    h("p", { class: "counts number" }, h("strong", null, count(progress.mine, "answer")), progress.n_answers > progress.mine ? ` by you, ${progress.n_answers.toLocaleString("en")} in total` : " so far",
+    h("p", { class: "counts number" }, h("strong", null, count(progress.mine, "answer")),
+      h("span", { class: "by" }, progress.n_answers > progress.mine ? ` by you, ${progress.n_answers.toLocaleString("en")} in total` : " so far"),
       progress.groups > 0 && ` · ${count(progress.groups, "group")}`,
       progress.conflicts > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.conflicts, "contradiction"))),
       progress.suspects > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.suspects, "suspect answer")))),
