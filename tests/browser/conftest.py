@@ -127,6 +127,22 @@ def sounds(folder, n=24):
     return X, items, source, Settings("Clips", n_clusters=3, ask="triplets")
 
 
+def uneven_sounds(folder, n=12):
+    """Tones of one and of twenty seconds, asked about as triplets."""
+    import soundfile
+
+    X, groups = blobs(n)
+    source = folder / "uneven"
+    source.mkdir()
+    items = []
+    for row, group in enumerate(groups):
+        name, seconds = f"tone-{row:02d}.wav", 20 if row % 2 else 1
+        tone = 0.3 * np.sin(2 * np.pi * 300 * (group + 1) * np.arange(8000 * seconds) / 8000.0)
+        soundfile.write(source / name, tone, 8000)
+        items.append(Item(row, name, "sound", name, media=name))
+    return X, items, source, Settings("Tones", n_clusters=3, ask="triplets")
+
+
 def rows(folder, n=45):
     """Rows of a table: numbers of very different sizes, a category, and a long name."""
     X, groups = blobs(n)
@@ -158,6 +174,7 @@ KINDS = {
     "prepared squares": grouped_squares,  # for questions that a test puts into the queue
     "texts": texts,
     "sounds": sounds,
+    "uneven sounds": uneven_sounds,
     "rows": rows,
 }
 

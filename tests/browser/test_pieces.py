@@ -145,7 +145,7 @@ def test_a_key_given_to_one_action_is_taken_from_another(run):
 
 
 def test_axes_of_a_spectrogram_have_round_numbers(run):
-    found = run("sound.js", "m => [0.3, 3, 61, 600].map(m.chooseTimes)")
+    found = run("sound.js", "m => [0.3, 3, 61, 600].map(seconds => m.chooseTimes(seconds))")
     assert found[0] == [0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3]
     assert found[1] == [0, 0.5, 1, 1.5, 2, 2.5, 3]
     assert found[2:] == [[0, 20, 40, 60], [0, 100, 200, 300, 400, 500, 600]]

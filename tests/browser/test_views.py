@@ -68,6 +68,41 @@ def test_a_second_is_equally_wide_in_all_sounds(visit, studios, axe):
     assert axe(ann.page) == []
 
 
+def test_short_sounds_can_be_judged_beside_long_ones(visit, studios, axe):
+    ann = visit(studios("uneven sounds"))
+    scales = """() => [...document.querySelectorAll('figure.item')].map(figure => {
+      const [track, shown] = ['.track', '.spectrogram'].map(one => figure.querySelector(one));
+      const {duration} = figure.querySelector('audio');
+      return {duration, pixels: shown.offsetWidth / duration, share: shown.offsetWidth / track.clientWidth};
+    })"""
+    while True:  # until a question has both
+        ann.ready()
+        ann.page.wait_for_function("() => document.querySelectorAll('.plot.scaled').length === 3")
+        found = ann.page.evaluate(scales)
+        if {round(one["duration"]) for one in found} == {1, 20}:
+            break
+        ann.press("n")
+    pixels = [one["pixels"] for one in found]
+    assert max(pixels) < 1.02 * min(pixels)
+    assert min(one["share"] for one in found) > 0.15
+    assert axe(ann.page) == []
+    before = ann.page.get_attribute("section.question", "data-question")
+    track = ann.page.locator('.track[tabindex="0"]').first
+    track.focus()
+    ann.page.keyboard.press("ArrowRight")
+    assert track.evaluate("one => one.scrollLeft") > 0
+    assert ann.page.get_attribute("section.question", "data-question") == before
+    track.evaluate("one => { one.scrollLeft = 0; }")
+    track.evaluate("""one => {
+      const player = one.closest('.sound').querySelector('audio');
+      player.currentTime = 15;
+      player.dispatchEvent(new Event('seeked'));
+      player.muted = true;
+      player.play();
+    }""")
+    ann.page.wait_for_function("one => one.scrollLeft > 0", arg=track.element_handle())  # it follows the sound
+
+
 def test_loop_applies_to_all_sounds_and_stays(visit, studios):
     ann = visit(studios("sounds"))
     ann.ready()

@@ -27,10 +27,10 @@ if TYPE_CHECKING:  # the server imports this module and must start before scikit
 
 SIDE = 512  # pixels
 _HIGH, _DEEP = 128, 70.0  # of a spectrogram: pixels, and dynamic range in decibels
-_PER_SECOND, _LEAST_WIDE, _MOST_WIDE = 80, 240, 1280  # pixels of a spectrogram
+_PER_SECOND, _LEAST_WIDE, _MOST_WIDE = 80, 240, 2560  # pixels of a spectrogram
 _RATE = 16_000  # samples per second, so pitches up to 8 kHz are shown
 _LONGEST = 600.0  # maximum number of seconds in a spectrogram
-_LOOK = 2  # increased when rendering changes, which invalidates cached pictures
+_LOOK = 3  # increased when rendering changes, which invalidates cached pictures
 _decoding = threading.BoundedSemaphore(2)  # decoding a large picture takes 250 MB
 
 

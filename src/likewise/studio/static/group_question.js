@@ -152,8 +152,7 @@ function members(question, page) {
  */
 function groupPanel(group, title) {
   return h("section", { class: "group-panel", "aria-label": group.name ?? title }, h("h2", { dir: "auto" }, group.name ?? title),
-    h("div", { class: "examples" }, ...group.items.map((item) => h("div", { class: `example of-${item.kind}` }, itemCard(item, { name: false })))),
-    listen(group.items));
+    h("div", { class: "examples" }, ...group.items.map((item) => h("div", { class: `example of-${item.kind}` }, itemCard(item, { name: false }), listen([item])))));
 }
 
 /**
