@@ -230,6 +230,21 @@ def test_an_item_and_the_groups_have_their_columns_in_one_order(come):
     assert page.locator("figure.item th").all_inner_texts() == shown
 
 
+def test_groups_of_rows_show_between_which_values_they_are(come):
+    page = come("placement", "rows").page
+    line = page.locator(".choose").nth(0).locator(".line", has_text="proline")
+    low, high = map(int, line.locator(".value").inner_text().split(" to "))
+    assert 300 < low < high < 500
+    for size in (WIDE, PHONE):
+        page.set_viewport_size(size)
+        bar = line.locator(".range")
+        assert bar.is_visible()
+        assert bar.locator(".here, .other").count() == 3  # of three typical rows
+        wide = page.locator(".choose .range").evaluate_all("found => found.map(one => one.offsetWidth)")
+        assert max(wide) == min(wide) > 50
+    assert page.locator(".choose .line", has_text="region").first.locator(".value").inner_text() == "north"
+
+
 def test_other_pages_show_columns_in_the_order_of_the_data(come):
     ann = come("placement", "rows")
     first = ann.page.locator(".choose").first.locator(".lines .column").first

@@ -154,6 +154,22 @@ def test_axes_of_a_spectrogram_have_round_numbers(run):
     assert 0.3 < places[1] < 0.4
 
 
+def test_short_sounds_stay_visible_beside_long_ones(run):
+    code = "m => [[2, 3], [2, 60], [0, 0.5, 60], [0], []].map(lengths => m.chooseSpan(lengths))"
+    assert run("sound.js", code) == [3, 12, 3, 0, 0]
+    assert run("sound.js", "m => m.chooseTimes(12, 60)") == list(range(0, 61, 2))
+
+
+def test_names_of_columns_break_between_their_words(run):
+    code = """m => {
+      const card = m.itemCard({row: 0, id: "a", kind: "row", title: "a", text: null, broken: null,
+        cells: [["od280/od315_of_wines", "1"]]}, {onOpen: null});
+      const name = card.querySelector(".column");
+      return [name.textContent, name.querySelectorAll("wbr").length];
+    }"""
+    assert run("item.js", code) == ["od280/od315_of_wines", 3]
+
+
 def test_rare_words_are_marked_and_common_ones_are_not(run):
     code = """m => {
       const rarity = m.rarityOf({n: 1000, words: [["the", 900], ["is", 400], ["card", 100], ["blue", 20]]});

@@ -36,6 +36,8 @@ def test_levels_of_a_category_differ_by_one():
     [
         (["0.3", "0.34", "0.5"], 2),
         (["438", "1080"], 0),
+        (["127.0", "100.0"], 0),  # whole numbers, as many programs write them
+        (["14.20", "14.23"], 2),
         (["0.001235", "1065"], 0),  # a thousandth does not matter in a range of a thousand
         (["1e-30", "2e-30"], 0),
         (["0.1234567", "0.1234568"], 6),

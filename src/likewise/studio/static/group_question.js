@@ -2,7 +2,7 @@
 
 /** @import {Item, Question, Reply, ShownGroup} from "./types.js" */
 import { blurAfterClick, h } from "./dom.js";
-import { figures, itemCard, orderCards } from "./item.js";
+import { figures, itemCard, orderCards, rowsCard } from "./item.js";
 import { toOneScaleSmall } from "./sound.js";
 
 const MOST_TILES = 11;
@@ -96,7 +96,7 @@ function placement(question, page) {
     const button = h("button", { type: "button", class: "choose", "data-action": `group.${number}`,
       "aria-label": `${number}, ${name}: ${group.items.map((item) => item.title).join(", ")}` },
     h("span", { class: "choose-head" }, h("span", { class: "letter", "aria-hidden": "true" }, number), h("span", { class: group.name ? "choose-name" : "choose-name unnamed", dir: "auto" }, name)),
-    h("span", { class: "examples" }, ...group.items.map(small)));
+    h("span", { class: "examples" }, ...(group.items.every((item) => item.kind === "row") ? [h("div", { class: "example of-row" }, rowsCard(group.items))] : group.items.map(small))));
     button.addEventListener("click", (event) => {
       blurAfterClick(event);
       act();

@@ -199,6 +199,14 @@ function fold(pieces) {
 }
 
 /**
+ * The name of a column, which may break after the signs that join its words.
+ * @param {string} name
+ */
+function columnName(name) {
+  return name.split(/(?<=[_/.:-])/).flatMap((part, i) => (i === 0 ? [part] : [h("wbr", null), part]));
+}
+
+/**
  * The cells of a row: the columns that set the items apart first, each value with its place in the range of its column.
  * @param {Item} item
  * @param {number} i
@@ -214,7 +222,7 @@ function table(item, i, compared, marks) {
     const cell = h("td", { dir: "auto", colspan: bar ? null : "2", class: bar ? "number" : "" },
       value === null || value === "" ? h("span", { class: "muted" }, "empty") : h("span", { title: bar ? value : null }, formatCell(value, column)),
       apart >= NOTABLE && h("span", { class: "sr" }, " (differs)"));
-    const row = h("tr", { class: apart >= NOTABLE ? "apart" : marks && apart === 0 ? "equal" : "" }, h("th", { scope: "row", dir: "auto" }, name), cell, bar && h("td", { class: "placed" }, bar));
+    const row = h("tr", { class: apart >= NOTABLE ? "apart" : marks && apart === 0 ? "equal" : "" }, h("th", { scope: "row", dir: "auto" }, columnName(name)), cell, bar && h("td", { class: "placed" }, bar));
     row.style.setProperty("--apart", `${Math.round(100 * Math.min(1, Math.max(0, apart - NOTABLE / 2) / (STRONG - NOTABLE / 2)))}%`);
     return row;
   });
@@ -270,16 +278,39 @@ function sortCells(cells) {
 }
 
 /**
- * The cells of a small card, one column per line.
- * @param {Item} item
+ * The cells of a small card, one column per line; of several rows, the values between which they are.
+ * @param {Item[]} items
  */
-function lines(item) {
-  const cells = sortCells(item.cells.filter(([, value]) => value !== ""));
-  return h("span", { class: "lines" }, ...cells.slice(0, MOST_LINES).map(([name, value]) => {
+function lines(items) {
+  const maps = items.map((item) => new Map(item.cells));
+  const names = sortCells(items[0]?.cells ?? []).map(([name]) => name).filter((name) => maps.some((map) => map.get(name)));
+  return h("span", { class: "lines" }, ...names.slice(0, MOST_LINES).map((name) => {
     const column = usual.get(name);
-    return h("span", { class: "line" }, h("span", { class: "column", dir: "auto" }, name), h("span", { class: "sr" }, ": "),
-      h("span", { class: "value", dir: "auto" }, formatCell(value, column)), range([value], 0, column));
+    const values = maps.map((map) => map.get(name) ?? "");
+    return h("span", { class: "line" }, h("span", { class: "column", dir: "auto" }, columnName(name)), h("span", { class: "sr" }, ": "),
+      h("span", { class: "value", dir: "auto" }, summarize(values, column)), range(values, 0, column));
   }));
+}
+
+/**
+ * Some values of a column in few words: the lowest and the highest number, or the different words.
+ * @param {string[]} values
+ * @param {Column | undefined} column
+ */
+function summarize(values, column) {
+  const known = values.filter((value) => value !== "");
+  const shown = [...new Set(known.map((value) => formatCell(value, column)))];
+  if (shown.length < 2 || known.some((value) => placeInRange(value, column) === null)) return shown.join(", ");
+  const sorted = [...known].sort((a, b) => Number(a) - Number(b));
+  return `${formatCell(sorted[0] ?? "", column)} to ${formatCell(sorted.at(-1) ?? "", column)}`;
+}
+
+/**
+ * One small card of several rows of a table: side by side they would have no room for the bars.
+ * @param {Item[]} items
+ */
+export function rowsCard(items) {
+  return h("figure", { class: "item-card of-row", "data-row": items[0]?.row }, h("div", { class: "shown" }, lines(items)));
 }
 
 /** @param {string} d */
@@ -300,7 +331,7 @@ export function itemCard(item, options = {}) {
     ? h("span", { class: "words muted" }, "cannot be shown")
     : address
       ? imageOf({ ...item, thumb: null }, address, "lazy", undefined, !open && options.name !== false && caption(item) ? "" : item.title) // the name is beside it
-      : item.text === null && item.cells.some(([, value]) => value !== "") ? lines(item) : h("span", { class: "words", dir: "auto" }, item.text ?? item.title);
+      : item.text === null && item.cells.some(([, value]) => value !== "") ? lines([item]) : h("span", { class: "words", dir: "auto" }, item.text ?? item.title);
   const frame = open
     ? h("button", { type: "button", class: "shown", "aria-label": `Enlarge ${item.title}`, on: { click: () => open(item) } }, shown)
     : h("div", { class: "shown" }, shown);
