@@ -168,6 +168,22 @@ def test_all_members_are_shown_page_by_page(studio, visit):
 # ---------------------------------------------------------------------- contradictions
 
 
+def test_a_long_word_in_an_answer_is_broken_on_a_phone(studio, visit):
+    visitor = visit(studio, viewport={"width": 390, "height": 844})
+    page = visitor.page
+    visitor.go("conflicts")
+    page.locator(".conflict-part").last.wait_for()
+    page.evaluate(
+        """async () => {
+          const h = (await import(new URL('static/dom.js', document.baseURI))).h;
+          const entry = h('div', {class: 'answer-entry'}, h('strong', null, 'x'.repeat(500)));
+          document.querySelector('.conflicts').append(h('article', {class: 'card conflict'},
+            h('ol', {class: 'chain'}, h('li', {class: 'chain-step'}, entry))));
+        }"""
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
 def test_a_contradiction_shows_its_chain_and_can_be_resolved(studio, visit):
     visitor = visit(studio)
     page = visitor.page
@@ -183,6 +199,32 @@ def test_a_contradiction_shows_its_chain_and_can_be_resolved(studio, visit):
     expect(conflict).to_have_count(0)
     expect(page.get_by_text("All answers are consistent.")).to_be_visible()
     assert last_event(visitor, "undo").body["of"] == visitor.events()[2].seq
+
+
+def test_of_many_contradictions_ten_are_shown_at_once(studio, visit):
+    visitor = visit(studio)
+    page = visitor.page
+    visitor.go("conflicts")
+    say(studio, visitor.person, (2, 5, "SAME"), (5, 8, "SAME"), (8, 2, "DIFFERENT"))
+    conflict = page.locator(".conflict")
+    expect(conflict).to_have_count(1)
+
+    def repeat(route):
+        body = route.fetch().json()
+        route.fulfill(json={**body, "conflicts": body["conflicts"] * 25})
+
+    page.route("**/api/conflicts", repeat)
+    page.reload()
+    expect(conflict).to_have_count(10)
+    page.get_by_role("button", name="Show 10 more of 25 contradictions").click()
+    expect(conflict).to_have_count(20)
+    expect(conflict.nth(10)).to_be_focused()
+    page.get_by_role("button", name="Show 5 more of 25 contradictions").click()
+    expect(conflict).to_have_count(25)
+    expect(page.locator(".show-more:visible")).to_have_count(0)
+    page.unroute_all()
+    conflict.first.locator(".chain-step.apart").get_by_role("button", name="Undo this answer").click()
+    expect(conflict).to_have_count(0)
 
 
 def test_a_question_of_a_contradiction_can_be_answered_again(studio, visit):

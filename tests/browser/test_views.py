@@ -141,3 +141,17 @@ def test_long_texts_are_folded_and_unfold(visit, studios, axe):
         "one => { one.querySelectorAll('.sr').forEach(each => each.remove()); return one.textContent; }"
     )
     assert spoken.replace("… ", "") == long
+
+
+def test_texts_on_small_cards_are_cut_between_lines(visit, studios):
+    ann = visit(studios("texts"))
+    ann.ready()
+    ann.page.keyboard.press("r")
+    ann.page.wait_for_selector(".reference .item-card")
+    for width in (1280, 390):
+        ann.page.set_viewport_size({"width": width, "height": 800})
+        cut = ann.page.evaluate(
+            """() => [...document.querySelectorAll('.reference .shown')].filter(one =>
+              one.querySelector('.words').getBoundingClientRect().bottom > one.getBoundingClientRect().bottom)"""
+        )
+        assert cut == []

@@ -24,6 +24,8 @@ import { useStyle } from "./styles.js";
  * @property {number} n_near number of neighbouring items that contradict it
  */
 
+const AT_ONCE = 10; // cards shown at first, and more with each click
+
 /** @type {[Word, string][]} */
 const PAIR_WORDS = [["SAME", "Same"], ["DIFFERENT", "Different"], ["UNSURE", "Unsure"]];
 /** @type {[Word, string][]} */
@@ -39,14 +41,14 @@ export async function mount(root, ctx) {
   const stopped = new AbortController();
   const { signal } = stopped;
   const note = h("p", { class: "muted" }, "Loading…");
-  const list = h("div", { class: "conflicts" });
+  const list = new CardList("contradiction");
   const suspectNote = h("p", { class: "muted" });
-  const suspectList = h("div", { class: "conflicts" });
+  const suspectList = new CardList("answer");
   const suspectTitle = h("h2", { id: "suspect-title", tabindex: "-1" }, "Suspect answers");
-  const suspectPart = h("section", { class: "conflict-part", "aria-labelledby": "suspect-title", hidden: true }, suspectTitle, suspectNote, suspectList);
+  const suspectPart = h("section", { class: "conflict-part", "aria-labelledby": "suspect-title", hidden: true }, suspectTitle, suspectNote, suspectList.element);
   // One wrong answer can be part of many contradictions, so suspect answers come first.
   fill(root, h("section", { class: "view" }, h("h1", null, "Conflicts"), suspectPart,
-    h("section", { class: "conflict-part", "aria-labelledby": "conflict-title" }, h("h2", { id: "conflict-title" }, "Contradictions"), note, list)));
+    h("section", { class: "conflict-part", "aria-labelledby": "conflict-title" }, h("h2", { id: "conflict-title" }, "Contradictions"), note, list.element)));
   const update = latest(async () => {
     try {
       const [got, gotSuspects] = await Promise.all([ctx.api.get("api/conflicts"), ctx.api.get("api/odd-answers")]);
@@ -61,9 +63,9 @@ export async function mount(root, ctx) {
       suspectPart.hidden = nSuspects === 0;
       suspectNote.textContent = suspectSentence(suspects.length, gotSuspects.hidden);
       const held = document.activeElement?.getAttribute("data-focus");
-      const wasSuspect = suspectList.contains(document.activeElement);
-      fill(list, ...conflicts.map((conflict, i) => card(ctx, conflict, i, update)));
-      fill(suspectList, ...suspects.map((one, i) => suspectCard(ctx, one, i, update)));
+      const wasSuspect = suspectList.element.contains(document.activeElement);
+      list.set(conflicts.map((conflict, i) => () => card(ctx, conflict, i, update)));
+      suspectList.set(suspects.map((one, i) => () => suspectCard(ctx, one, i, update)));
       const again = held ? /** @type {HTMLElement | null} */ (root.querySelector(`[data-focus="${CSS.escape(held)}"]`)) : null;
       (again ?? (wasSuspect ? suspectTitle : null))?.focus();
     } catch (error) {
@@ -77,6 +79,38 @@ export async function mount(root, ctx) {
     stopped.abort();
     closeNotice();
   };
+}
+
+/** Cards, of which the first are shown, and a button for more. */
+class CardList {
+  /** @param {string} word what a card shows, for the button */
+  constructor(word) {
+    this.word = word;
+    this.cards = h("div", { class: "conflicts" });
+    this.more = h("button", { type: "button", class: "show-more", hidden: true, on: { click: () => this.#extend() } });
+    this.element = h("div", null, this.cards, this.more);
+    this.shown = AT_ONCE;
+    /** @type {(() => HTMLElement)[]} */
+    this.all = [];
+  }
+
+  /** @param {(() => HTMLElement)[]} all a function for each card */
+  set(all) {
+    this.all = all;
+    fill(this.cards, ...all.slice(0, this.shown).map((draw) => draw()));
+    const left = all.length - this.shown;
+    this.more.hidden = left <= 0;
+    this.more.textContent = `Show ${Math.min(left, AT_ONCE)} more of ${count(all.length, this.word)}`;
+  }
+
+  #extend() {
+    const first = this.shown;
+    this.shown += AT_ONCE;
+    this.set(this.all);
+    const next = /** @type {HTMLElement} */ (this.cards.children[first]);
+    next.tabIndex = -1;
+    next.focus();
+  }
 }
 
 /**
@@ -121,7 +155,8 @@ function suspectCard(ctx, suspect, i, update) {
   const [a, b] = items;
   const given = answers.map((answer) => answerEntry(answer, ...suspectActions(ctx, answer, update)));
   const kind = answers[0]?.question?.kind;
-  const title = (kind === "placement" ? items.slice(0, 1) : kind === "members" ? items.slice(1) : items).map((item) => itemName(item)).join(" – ");
+  const named = kind === "placement" ? items.slice(0, 1) : kind === "members" ? items.slice(1) : items;
+  const title = named.length > 3 ? `${itemName(named[0])} and ${named.length - 1} others` : named.map((item) => itemName(item)).join(" – ");
   const relates = answers[0] && a && b && items.length === 2 ? relation(answers[0], a, b) : null;
   const chance = Math.min(99, Math.round(100 * suspect.chance));
   return h("article", { class: "card conflict suspect", "aria-label": `Suspect answer ${i + 1}: ${title}` },
