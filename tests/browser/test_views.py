@@ -100,7 +100,9 @@ def test_short_sounds_can_be_judged_beside_long_ones(visit, studios, axe):
       player.muted = true;
       player.play();
     }""")
-    ann.page.wait_for_function("one => one.scrollLeft > 0", arg=track.element_handle())  # it follows the sound
+    ann.page.wait_for_function(
+        "one => one.scrollLeft > 0", arg=track.element_handle()
+    )  # it follows the sound
 
 
 def test_loop_applies_to_all_sounds_and_stays(visit, studios):
@@ -151,7 +153,10 @@ def test_texts_on_small_cards_are_cut_between_lines(visit, studios):
     for width in (1280, 390):
         ann.page.set_viewport_size({"width": width, "height": 800})
         cut = ann.page.evaluate(
-            """() => [...document.querySelectorAll('.reference .shown')].filter(one =>
-              one.querySelector('.words').getBoundingClientRect().bottom > one.getBoundingClientRect().bottom)"""
+            """() => {
+              const end = one => one.getBoundingClientRect().bottom;
+              return [...document.querySelectorAll('.reference .shown')]
+                .filter(one => end(one.querySelector('.words')) > end(one)).map(one => one.textContent);
+            }"""
         )
         assert cut == []

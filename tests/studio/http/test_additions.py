@@ -260,7 +260,18 @@ def test_a_project_of_parts_of_files_takes_no_uploads(tmp_path, open_site):
 @pytest.mark.parametrize(
     "name",
     [
-        *("../x.png", "../../x.png", "..", "a/b.png", "a\\b.png", "/etc/x.png", "C:x.png", ".hidden.png", "x\0.png", "x\n.png"),
+        *(
+            "../x.png",
+            "../../x.png",
+            "..",
+            "a/b.png",
+            "a\\b.png",
+            "/etc/x.png",
+            "C:x.png",
+            ".hidden.png",
+            "x\0.png",
+            "x\n.png",
+        ),
         *("x.svg", "x.html", "x.png.exe", "x", "x.wav", "x.png ", f"{'x' * 300}.png", "\u202egnp.png"),
         *("CON.png", "nul.png", "Aux .png", "com1.tar.png", "LPT9.png", "COM¹.png", "conin$.png"),
     ],

@@ -94,10 +94,12 @@ def describe_column(name: str, cells: Sequence[str]) -> ColumnView:
 def _count_decimals(cells: Sequence[str], width: float) -> int:
     """Return the number of decimals that all numbers of a column are shown with.
 
-    It is that of the cell with the most, without zeros at the end of all of them, but a step of the last digit
-    is at least a ten-thousandth of the width of the column.
+    It is that of the cell with the most, without zeros at the end of all of them, but a step of the last
+    digit is at least a ten-thousandth of the width of the column.
     """
-    given = max((len(cell.partition(".")[2].rstrip("0")) for cell in cells if "e" not in cell.lower()), default=0)
+    given = max(
+        (len(cell.partition(".")[2].rstrip("0")) for cell in cells if "e" not in cell.lower()), default=0
+    )
     if width > 0:
         given = min(given, max(0, 4 - math.ceil(math.log10(width))))
     return min(given, _MOST_DECIMALS)

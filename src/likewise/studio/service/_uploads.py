@@ -262,8 +262,8 @@ def _check_name(name: str, kind: str) -> None:
     if odd or _FORBIDDEN & set(name) or find_id_problem(name) or len(name.encode()) > 200:
         raise BadRequestError(
             f"{name[:80]!r} cannot be the name of a file.",
-            "Use letters, digits, blanks, dots and hyphens; at most 200 bytes, without a path, and no name of a "
-            "device such as CON.",
+            "Use letters, digits, blanks, dots and hyphens; at most 200 bytes, without a path, and not the "
+            "name of a device such as CON.",
         )
     if MEDIA_ENDINGS.get(Path(name).suffix.lower()) != kind:
         endings = ", ".join(end for end, medium in MEDIA_ENDINGS.items() if medium == kind)
