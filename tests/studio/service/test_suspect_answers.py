@@ -344,3 +344,23 @@ def test_answers_that_do_not_count_are_refused(planted):
             act(ann, key=new_key(), of=999)
         with pytest.raises(NotFoundError):
             act(ann, key=new_key(), of=desk.events("undo")[0].seq)
+
+
+def test_a_wrong_repair_is_a_contradiction_and_not_listed_here(open_studio):
+    """Who made it saw the group, so that asking again would say nothing new."""
+    desk = open_studio(24)
+    ann = desk.person("Ann")
+    for k in range(6):
+        store(desk, ann, f"a{k}", f"a{k + 1}", "SAME")
+        store(desk, ann, f"b{k}", f"b{k + 1}", "SAME")
+        give(desk, ann, f"a{k}", f"b{k + 1}", "DIFFERENT")
+    desk.settle()
+    items = desk.project.items
+    number = int(desk.hub.picture.shown_labels[items.get_row("b3")])
+    rows = items.get_rows(["a3"])
+    seq = desk.studio.repairs.repair(ann, key=new_key(), act="move", rows=rows, groups=[number])["seq"]
+    desk.settle()
+    assert seq not in {event for one in desk.hub.picture.suspects for event in one.events}
+    shown = desk.groups.show_conflicts(ann)["conflicts"]
+    assert shown
+    assert all(seq in [answer["seq"] for answer in one["answers"]] for one in shown)
