@@ -220,6 +220,8 @@ def test_file_names_that_mean_trouble(run, tmp_path, served):
         (["pics", "-k", "7"], 2, "-k 7 needs at least as many items; got 6"),
         (["pics", "-k", "1"], 2, "expected at least 2 clusters"),
         (["pics", "--text", "x"], 2, "--text refers to a column of a table, but pics is a folder"),
+        (["pics", "--window", "nan"], 2, "nan is not in the range 0.1<=x<=120"),
+        (["pics", "--window", "1e9"], 2, "not in the range 0.1<=x<=120"),
         (["pics", "--base-path", "a b"], 1, "a base path may have letters"),
         (["pics", "--base-path", "/a/../b"], 1, "a base path may have letters"),
         (["pics", "--base-path", "/a?b"], 1, "a base path may have letters"),

@@ -1,6 +1,8 @@
 """The data of a studio: folders and tables, and what can be wrong with them."""
 
 import os
+import struct
+import zlib
 
 import click
 import numpy as np
@@ -497,6 +499,30 @@ def test_wrong_regions_are_refused_with_their_lines(folder, line, problem):
     with pytest.raises(FileFormatError, match=rf"(?s)1 region of .*boxes.csv:3: .*{problem}") as caught:
         read_source(folder, regions=str(path))
     assert "Correct or delete these lines" in str(caught.value)
+
+
+def test_too_many_regions_are_refused_before_they_are_read(folder, monkeypatch):
+    monkeypatch.setattr("likewise.cli._items.MOST_PARTS", 2)
+    path = folder.parent / "boxes.csv"
+    path.write_text("file,x,y,width,height\n" + "missing.png,0,0,5,5\n" * 3)
+    with pytest.raises(FileFormatError, match=r"boxes\.csv has 3 regions; expected at most 2"):
+        read_source(folder, regions=str(path))
+
+
+@pytest.mark.parametrize(
+    ("side", "problem"), [(60_000, "it has too many pixels"), (10_000, "it has 10,000 x 10,000 pixels")]
+)
+def test_regions_of_a_picture_bomb_are_refused(folder, side, problem):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
+    content = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(bytes(10_000)))
+    (folder / "bomb.png").write_bytes(content)
+    path = folder.parent / "boxes.csv"
+    path.write_text(f"file,x,y,width,height\nbomb.png,0,0,{side},{side}\n")
+    with pytest.raises(FileFormatError, match=rf"bomb\.png cannot be read: {problem}; .* 80,000,000"):
+        read_source(folder, regions=str(path))
 
 
 def test_a_table_of_regions_without_a_column_is_refused(folder):

@@ -22,6 +22,7 @@ from __future__ import annotations
 import codecs
 import csv
 import difflib
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -240,6 +241,17 @@ def parse_names(value: str) -> tuple[str, ...]:
     if not names:
         raise click.BadParameter("expected at least one column name.")
     return names
+
+
+class NumberRange(click.FloatRange):
+    """A range of numbers; :class:`click.FloatRange` finds NaN in every range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return a value as a number in the range."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return number
 
 
 def parse_float(value: str) -> float:

@@ -55,7 +55,7 @@ class StudioOptions:
     features_from: str = opt.features_from()
     window: float | None = opt.option(
         "--window",
-        type=click.FloatRange(0.1, 120),
+        type=opt.NumberRange(0.1, 120),
         metavar="SECONDS",
         help="Cut the sounds of a folder into items of this length.",
     )
@@ -102,7 +102,7 @@ class StudioOptions:
         "--practice", least=0, help="Practice questions of each kind.  [default: 4]"
     )
     difficult: float | None = opt.option(
-        "--difficult", type=click.FloatRange(0, 1), help="Share of difficult questions.  [default: 0.5]"
+        "--difficult", type=opt.NumberRange(0, 1), help="Share of difficult questions.  [default: 0.5]"
     )
     blocks: int | None = opt.integer("--blocks", least=1, help="Number of tasks for each kind.  [default: 1]")
     sets: bool | None = opt.flag(

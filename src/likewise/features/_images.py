@@ -226,15 +226,35 @@ def _gradients(image: Any) -> FloatArray:
 
 
 def measure_picture(file: IO[bytes]) -> tuple[int, int]:
-    """Return the width and height of an image, held upright, from its first bytes."""
+    """Return the width and height of an image, held upright."""
     pillow: Any = require("PIL.Image", extra="vision")
     try:
-        with pillow.open(file, formats=FORMATS) as image:
+        with _open(file) as image:
             width, height = image.size
-            is_turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)  # the orientation
+            _check_pixels(width, height)
+            is_turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)  # the orientation; reads a whole PNG
+    except PictureError:
+        raise
+    except pillow.DecompressionBombError as error:
+        raise PictureError(f"it has too many pixels; expected at most {MOST_PIXELS:,}.") from error
     except Exception as error:  # decoders raise almost any exception for corrupt files
         raise PictureError(f"it is not an image, or it is corrupt ({describe_cause(error)}).") from error
     return (height, width) if is_turned else (width, height)
+
+
+def _open(file: IO[bytes] | Any) -> Any:
+    """Open an image without the warning of Pillow about its size, which is checked next."""
+    pillow: Any = require("PIL.Image", extra="vision")
+    with _opening, warnings.catch_warnings():
+        warnings.simplefilter("ignore", pillow.DecompressionBombWarning)
+        return pillow.open(file, formats=FORMATS)
+
+
+def _check_pixels(width: int, height: int) -> None:
+    if width * height > MOST_PIXELS:
+        raise PictureError(
+            f"it has {width:,} x {height:,} pixels; expected at most {MOST_PIXELS:,} in total."
+        )
 
 
 def read_picture(file: IO[bytes] | Any, *, side: int | None = None, box: tuple[float, ...] = ()) -> Image:
@@ -246,15 +266,8 @@ def read_picture(file: IO[bytes] | Any, *, side: int | None = None, box: tuple[f
     pillow: Any = require("PIL.Image", extra="vision")
     ops: Any = require("PIL.ImageOps", extra="vision")
     try:
-        with _opening, warnings.catch_warnings():
-            warnings.simplefilter("ignore", pillow.DecompressionBombWarning)
-            opened = pillow.open(file, formats=FORMATS)
-        with opened as image:
-            width, height = image.size
-            if width * height > MOST_PIXELS:
-                raise PictureError(
-                    f"it has {width:,} x {height:,} pixels; expected at most {MOST_PIXELS:,} in total."
-                )
+        with _open(file) as image:
+            _check_pixels(*image.size)
             if side is not None and not box:
                 image.draft("RGB", (side, side))  # decodes a JPEG at a reduced size
             found = ops.exif_transpose(image)
