@@ -205,7 +205,7 @@ def test_of_many_contradictions_ten_are_shown_at_once(studio, visit):
     visitor = visit(studio)
     page = visitor.page
     visitor.go("conflicts")
-    say(studio, visitor.person, (2, 5, "SAME"), (5, 8, "SAME"), (8, 2, "DIFFERENT"))
+    say(studio, visitor.person, (11, 14, "SAME"), (14, 17, "SAME"), (17, 11, "DIFFERENT"))
     conflict = page.locator(".conflict")
     expect(conflict).to_have_count(1)
 

@@ -323,6 +323,26 @@ def test_the_progress_line_says_what_the_last_answers_changed(visit, studio, axe
     assert axe(ann.page) == []
 
 
+def test_the_progress_line_keeps_the_focus(visit, studio):
+    ann = visit(studio)
+    ann.ready()
+    draw = (
+        "async ([report]) => {"
+        " const { drawProgress } = await import(new URL('static/progress.js', document.baseURI));"
+        " drawProgress(document.querySelector('.progress'), report);"
+        " return document.activeElement.textContent; }"
+    )
+    report = {**PROGRESS, "conflicts": 1, "odd": 2}
+    ann.page.evaluate(draw, [report])
+    for name, more in (("1 contradiction", "3 contradictions"), ("2 odd answers", "5 odd answers")):
+        ann.page.get_by_role("link", name=name).focus()
+        assert ann.page.evaluate(draw, [report]) == name
+        assert ann.page.evaluate(draw, [{**report, "conflicts": 3, "odd": 5}]) == more
+        ann.page.evaluate(draw, [report])
+    ann.page.locator('[data-action="progress"]').focus()
+    assert ann.page.evaluate(draw, [{**report, "odd": 0}]) == "Details"
+
+
 def test_on_a_phone_everything_is_on_the_screen(visit, studio, words, axe):
     words({"criterion": "The same colour, whatever the size.", "guideline": "Look."})
     owner = visit(studio, "owner")

@@ -69,5 +69,5 @@ function entry({ item, before, after }) {
 
 /** @param {Label | null} label */
 function group(label) {
-  return label ? [swatch(label), " ", h("span", { dir: "auto" }, groupName(label))] : ["no group"];
+  return label ? [swatch(label), "\u00a0", h("span", { dir: "auto" }, groupName(label))] : ["no group"]; // the mark stays beside the name
 }

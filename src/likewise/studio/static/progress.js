@@ -96,26 +96,36 @@ export function nextStep({ error_rate, n_answers, worth_asking, reason }) {
   return null;
 }
 
+/** @type {WeakMap<HTMLElement, {progress: Progress, html: string}>} what each line shows */
+const shown = new WeakMap();
+
 /**
- * One line, whose height never changes: the buttons above must stay where they are.
+ * One line, whose height never changes: the buttons above must stay where they are. What has the focus keeps it.
  * @param {HTMLElement} root
  * @param {Progress} progress
  */
 export function drawProgress(root, progress) {
   const behind = progress.behind > 0 || progress.fitting;
   const step = nextStep(progress);
-  const open = document.activeElement?.getAttribute("data-action") === "progress";
-  const more = h("button", { type: "button", class: "quiet small", "data-action": "progress", "aria-haspopup": "dialog", on: { click: () => openProgress(progress) } }, "Details");
-  fill(root,
+  const link = (/** @type {string} */ words) => h("span", null, " · ", h("a", { href: "#/conflicts", "data-focus": words.replace(/[\d,.]+ |s$/g, "") }, words));
+  const fresh = [
     h("p", { class: "counts number" }, h("strong", null, count(progress.mine, "answer")),
       h("span", { class: "by" }, progress.n_answers > progress.mine ? ` by you, ${progress.n_answers.toLocaleString("en")} in total` : " so far"),
       progress.groups > 0 && ` · ${count(progress.groups, "group")}`,
-      progress.conflicts > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.conflicts, "contradiction"))),
-      progress.suspects > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.suspects, "suspect answer")))),
+      progress.conflicts > 0 && link(count(progress.conflicts, "contradiction")),
+      progress.suspects > 0 && link(count(progress.suspects, "suspect answer"))),
     h("p", { class: "change refit", "data-behind": behind ? "true" : "false" }, changeSentence(progress) || "The groups are being computed."),
     step && h("span", { class: `badge ${step.look}` }, step.text),
-    more);
-  if (open) more.focus();
+    h("button", { type: "button", class: "quiet small", "data-action": "progress", "data-focus": "details", "aria-haspopup": "dialog",
+      on: { click: () => openProgress(shown.get(root)?.progress ?? progress) } }, "Details"),
+  ];
+  const html = h("div", null, ...fresh).innerHTML;
+  const same = shown.get(root)?.html === html;
+  shown.set(root, { progress, html });
+  if (same) return;
+  const held = root.contains(document.activeElement) ? document.activeElement?.getAttribute("data-focus") : null;
+  fill(root, ...fresh);
+  if (held) /** @type {HTMLElement | null} */ (root.querySelector(`[data-focus="${held}"]`))?.focus();
 }
 
 /** @param {Progress} progress */
