@@ -35,6 +35,7 @@ class Tour:
     def picture(self, name):
         """Save a screenshot."""
         if self.pictures is not None:
+            self.page.mouse.move(1, 1)  # away from buttons, which would be highlighted
             self.page.wait_for_timeout(400)  # let transitions finish and pictures load; only for looks
             self.page.screenshot(path=self.pictures / f"studio-{name}.png")
 
