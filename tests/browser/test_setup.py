@@ -376,6 +376,21 @@ def test_on_a_phone_everything_is_on_the_screen(visit, studio, words, axe):
         assert axe(owner.page) == []
 
 
+@pytest.mark.parametrize("width", [390, 740, 1024])
+def test_every_entry_of_the_menu_is_on_the_screen(visit, studio, width):
+    owner = visit(studio, "owner")
+    owner.page.set_viewport_size({"width": width, "height": 768})
+    owner.ready()
+    assert owner.page.locator(".top nav a").count() == 8
+    menu = owner.page.locator(".top nav ul")
+    assert menu.evaluate("one => one.scrollWidth <= one.clientWidth")
+    ends = owner.page.locator(".top nav a").evaluate_all(
+        "found => found.map(one => one.getBoundingClientRect().right)"
+    )
+    box = menu.bounding_box()
+    assert max(ends) <= box["x"] + box["width"]
+
+
 def test_people_who_are_locked_out_see_a_message(visit, studio):
     ann = visit(studio)
     ann.ready()
