@@ -266,6 +266,23 @@ def test_a_second_is_equally_wide_in_all_small_spectrograms(come):
     assert found == pytest.approx([found[0]] * 4, rel=1e-3)
 
 
+@pytest.mark.parametrize(("kind", "rows"), [("placement", (12, 0, 1)), ("groups", (0, 1))])
+def test_a_second_is_equally_wide_in_groups_of_one_and_of_three_sounds(studios, visit, kind, rows):
+    served = studios("sounds")
+    ask(served, kind, rows, examples=(of_colour(0, 1), of_colour(1, 3)))
+    ann = visit(served)
+    ann.ready()
+    ann.page.wait_for_function("() => document.querySelector('.example img').style.width")
+    scales = ann.page.evaluate(
+        """() => [...document.querySelectorAll('.example img')].map(one => {
+          const {row} = one.closest('[data-row]').dataset;
+          return one.offsetWidth / document.querySelector(`audio[data-row="${row}"]`).duration;
+        })"""
+    )
+    assert len(scales) == 4
+    assert max(scales) < 1.04 * min(scales)  # widths are whole pixels
+
+
 def test_the_studio_asks_them_by_itself_and_undoes_them(studios, visit):
     ann = visit(studios("grouped squares"))
     first = ann.ready()
