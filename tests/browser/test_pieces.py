@@ -160,6 +160,12 @@ def test_short_sounds_stay_visible_beside_long_ones(run):
     assert run("sound.js", "m => m.chooseTimes(12, 60)") == list(range(0, 61, 2))
 
 
+def test_an_older_report_of_the_progress_is_recognised(run):
+    code = """m => [[[4, 3], [4, 4]], [[4, 4], [4, 3]], [[4, 4], [4, 4]], [[3, 3], [4, 2]], [[5, 2], [4, 4]]]
+      .map(([one, other]) => m.isOlder({version: one}, {version: other}))"""
+    assert run("progress.js", code) == [True, False, False, True, False]
+
+
 def test_names_of_columns_break_between_their_words(run):
     code = """m => {
       const card = m.itemCard({row: 0, id: "a", kind: "row", title: "a", text: null, broken: null,

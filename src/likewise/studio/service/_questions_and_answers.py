@@ -548,9 +548,12 @@ class QuestionsAndAnswers:
 
     def show_progress(self, person: Person) -> views.ProgressView:
         """Return the progress of the interview."""
-        hub, found, behind = self._hub, self._hub.progress, self._hub.behind
+        hub = self._hub
+        version = (hub.log.last, hub.picture.seq if hub.picture else 0)  # first: the rest may be newer
+        found, behind = hub.progress, hub.behind
         picture = None if self.hides_groups(person) else hub.picture
         return {
+            "version": version,
             "n_answers": hub.log.count_answers(),
             "mine": hub.log.count_answers(person.id),
             "changed": found.changed if found else None,

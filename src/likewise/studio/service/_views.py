@@ -125,8 +125,12 @@ class QuestionsView(TypedDict):
 
 
 class ProgressView(TypedDict):
-    """The progress of the interview."""
+    """The progress of the interview.
 
+    `version` has the number of the last event, and that of the last event that the groups include.
+    """
+
+    version: tuple[int, int]
     n_answers: int
     mine: int
     changed: float | None

@@ -7,6 +7,7 @@
 import { ApiError } from "./api.js";
 import { describeWithItems } from "./history.js";
 import { preload, preloadSmall } from "./item.js";
+import { isOlder } from "./progress.js";
 
 const AHEAD = 3; // questions requested at once: the current one and those after it
 const MOST = 10; // maximum number the server returns at once
@@ -353,7 +354,7 @@ export class Asking extends EventTarget {
 
   /** @param {Progress | undefined} progress */
   #progressed(progress) {
-    if (!progress) return;
+    if (!progress || (this.progress && isOlder(progress, this.progress))) return; // a reply may be slower than a broadcast
     // Broadcast progress does not include "mine".
     this.progress = { ...progress, mine: progress.mine ?? this.progress?.mine ?? 0 };
     this.dispatchEvent(new CustomEvent("progress"));

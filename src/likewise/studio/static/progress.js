@@ -13,6 +13,15 @@ const FEWEST = 10; // minimum number of answers for showing the share of wrong o
 const MANY_WRONG = 0.25; // from this share on, answers should be reviewed
 
 /**
+ * Whether a report of the progress is from before another one.
+ * @param {Progress} one
+ * @param {Progress} other
+ */
+export function isOlder({ version: [last, seen] }, { version: [otherLast, otherSeen] }) {
+  return last < otherLast || (last === otherLast && seen < otherSeen);
+}
+
+/**
  * The effect of the last ten answers, or of all if there are fewer, as a sentence.
  * @param {Progress} progress
  */
