@@ -332,15 +332,15 @@ def test_the_progress_line_keeps_the_focus(visit, studio):
         " drawProgress(document.querySelector('.progress'), report);"
         " return document.activeElement.textContent; }"
     )
-    report = {**PROGRESS, "conflicts": 1, "odd": 2}
+    report = {**PROGRESS, "conflicts": 1, "suspects": 2}
     ann.page.evaluate(draw, [report])
-    for name, more in (("1 contradiction", "3 contradictions"), ("2 odd answers", "5 odd answers")):
+    for name, more in (("1 contradiction", "3 contradictions"), ("2 suspect answers", "5 suspect answers")):
         ann.page.get_by_role("link", name=name).focus()
         assert ann.page.evaluate(draw, [report]) == name
-        assert ann.page.evaluate(draw, [{**report, "conflicts": 3, "odd": 5}]) == more
+        assert ann.page.evaluate(draw, [{**report, "conflicts": 3, "suspects": 5}]) == more
         ann.page.evaluate(draw, [report])
     ann.page.locator('[data-action="progress"]').focus()
-    assert ann.page.evaluate(draw, [{**report, "odd": 0}]) == "Details"
+    assert ann.page.evaluate(draw, [{**report, "suspects": 0}]) == "Details"
 
 
 def test_on_a_phone_everything_is_on_the_screen(visit, studio, words, axe):
