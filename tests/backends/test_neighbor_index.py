@@ -1,6 +1,7 @@
 """The nearest of fixed rows for new rows, compared with all distances for many kinds of rows."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from likewise.backends import neighbor_index as module
-from likewise.backends.neighbor_index import NeighborIndex
+from likewise.backends.neighbor_index import CandidateIndex, NeighborIndex
 from profiles import fewer
 
 
@@ -79,3 +80,38 @@ def test_result_depends_neither_on_other_rows_nor_on_pickling():
     parts = [sent.find(new[lo : lo + 7], 9) for lo in range(0, 300, 7)]
     for i in range(2):
         assert_array_equal(np.concatenate([part[i] for part in parts]), whole[i])
+
+
+def make_curve(rng, n):
+    """Return rows near a curve, whose neighbours are found among few candidates."""
+    return np.column_stack([np.linspace(0, 50, n), *rng.normal(scale=0.1, size=(5, n))])
+
+
+def test_candidates_include_most_of_the_nearest_rows():
+    rng = np.random.default_rng(0)
+    X, new = make_curve(rng, 3_000), make_curve(rng, 401)
+    groups = np.arange(3_000) % 3
+    index = CandidateIndex(X, 10).order_by(groups)
+    away, n_found, seen = cdist(new, X), 0, []
+    for part in index.compare(new):
+        squares = part.products + part.away[:, None] ** 2
+        assert (np.abs(squares - away[part.rows][:, part.members] ** 2) <= part.rounding[:, None]).all()
+        assert [set(groups[part.members[a:b]]) for a, b in pairwise(part.starts)] == [{0}, {1}, {2}]
+        for row in part.rows:
+            n_found += np.isin(np.argsort(away[row])[:10], part.members).sum()
+        seen += part.rows.tolist()
+    assert sorted(seen) == sorted(set(seen))
+    assert index.n_candidates < 1_000
+    assert n_found >= 0.97 * 10 * len(seen) > 0.95 * 10 * len(new)
+
+
+def test_rows_outside_the_data_have_no_candidates():
+    rng = np.random.default_rng(0)
+    index = CandidateIndex(make_curve(rng, 3_000), 10).order_by(np.zeros(3_000, dtype=int))
+    outside = np.array([[25, 9.0, 0, 0, 0, 0], [1e60] * 6])
+    assert not sum(len(part.rows) for part in index.compare(outside))
+
+
+@pytest.mark.parametrize("kind", ["all the same", "huge", "tiny", "normal"])
+def test_no_candidates_if_they_would_not_help(kind):
+    assert CandidateIndex(ROWS[kind](np.random.default_rng(0), 500), 10).n_candidates == 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import pairwise_distances_argmin
+from threadpoolctl import threadpool_limits
 
 from likewise.active._evidence import Contradiction, Event, Suspect
 from likewise.active._pool import LARGE, IntArray, Pool, PoolSample, contains_all
@@ -207,7 +208,8 @@ class PooledInterview:
         if self._labels is None or self._labels[0] is not own:
             self.all_rows.threads = get_n_threads(len(self.all_rows) * inner.X.size, None)
             labelled = partial(_label_block, model, inner.X, rows, own.astype(np.int32))
-            self._labels = (own, self.all_rows.collect(self.all_rows.make_column(np.int32, labelled)))
+            with threadpool_limits(1):  # one thread per block; limits set inside of them would not hold
+                self._labels = (own, self.all_rows.collect(self.all_rows.make_column(np.int32, labelled)))
         return np.asarray(self._labels[1])
 
 

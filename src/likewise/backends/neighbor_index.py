@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -128,3 +131,143 @@ class NeighborIndex:
         sort_nearest(
             X, rows, self.X, self._order[cell], near.members, m, width, limits, distances, neighbors, certain
         )
+
+
+_ROWS_PER_CELL = 20  # fixed rows for each cell of candidates
+_CELLS_PER_ROOT = 4  # the most cells, as a multiple of the square root of the number of fixed rows
+_MOST_MEMBERS = 1 << 24  # candidates of all cells together
+_MOST_COMPARED = 200_000  # with more fixed rows, finding the candidates takes too long
+_WANTED_RECALL = 0.99
+_TRIED_ROWS = 128  # from which the number of candidates is chosen
+_GROUP = 64  # the number of candidates is a multiple of this
+
+
+class CandidateIndex:
+    r"""Compares new rows with a fraction of many fixed rows, which contains most of the nearest ones.
+
+    Fixed rows are divided into cells. The candidates of a cell are the fixed rows nearest to its centre, as
+    many as it takes to find 99 % of the nearest rows of a sample of the fixed rows. A new row is compared
+    with the candidates of its cell, by a product in single precision. There are no candidates, and
+    `n_candidates` is 0, if half of the fixed rows would be needed, if there are too many fixed rows, or if
+    the numbers are too large or small for single precision.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The fixed rows.
+    k : int
+        The number of nearest rows that will be needed.
+    """
+
+    def __init__(self, X: np.ndarray, k: int) -> None:
+        self.X, self.n_candidates = X, 0
+        n = len(X)
+        self._mean = X.mean(axis=0)
+        rows = np.asarray(X - self._mean, dtype=np.float32)
+        if not 4 * max(k, _GROUP) <= n <= _MOST_COMPARED:
+            return
+        if not _SMALLEST < np.abs(rows).max() < _LARGEST:
+            return
+        n_cells = min(n // _ROWS_PER_CELL, int(_CELLS_PER_ROOT * np.sqrt(n)))
+        with threadpool_limits(1):
+            self._centers = draw_centers(rows, n_cells, 0)
+            home = find_nearest_cells(rows, self._centers, 1)[:, 0]
+            steps = rows - self._centers[home]
+            # A new row that is farther from its cell than any fixed row lies outside of the data.
+            self._radius = float(np.sqrt(np.einsum("nd,nd->n", steps, steps).max()))
+            wanted = -(-max(self._count_needed(rows, home, k), 2 * k) // _GROUP) * _GROUP
+        if 2 * wanted <= n and n_cells * wanted <= _MOST_MEMBERS:
+            self.n_candidates = wanted
+        self._groups = np.zeros(n, dtype=np.int16)
+        self._cells: dict[int, _Candidates] = {}
+
+    def _count_needed(self, rows: np.ndarray, home: np.ndarray, k: int) -> int:
+        """Return the number of candidates that include the wanted share of the nearest rows of a sample."""
+        tried = np.unique(np.linspace(0, len(rows) - 1, _TRIED_ROWS, dtype=np.int64))
+        squares = np.einsum("nd,nd->n", rows, rows)
+        ranks = []
+        for i, cell in zip(tried, home[tried], strict=True):
+            near = np.argpartition(squares - 2 * (rows @ rows[i]), k)[: k + 1]
+            away = squares - 2 * (rows @ self._centers[cell])
+            ranks.append(np.searchsorted(np.sort(away), away[near[near != i]], side="right"))
+        return int(np.quantile(np.concatenate(ranks), _WANTED_RECALL))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_cells": {}}  # found again in less time than it takes to send them
+
+    def order_by(self, groups: np.ndarray) -> CandidateIndex:
+        """Return the index with the candidates of each cell ordered by their groups, numbered from 0."""
+        ordered = copy(self)
+        ordered._groups, ordered._cells = groups, {}
+        return ordered
+
+    def compare(self, X: np.ndarray) -> Iterator[Comparison]:
+        """Compare rows with their candidates, some rows at a time.
+
+        Rows that are farther from the centre of their cell than any fixed row are left out.
+        """
+        centered = X - self._mean
+        usual = np.flatnonzero(np.abs(centered).max(axis=1) < _LARGEST)
+        home = find_nearest_cells(np.asarray(centered[usual], dtype=np.float32), self._centers, 1)[:, 0]
+        ordered = usual[np.argsort(home, kind="stable")]
+        starts = find_cell_starts(home, len(self._centers))
+        unit = (X.shape[1] + 8) * np.finfo(np.float32).eps  # rounding of a product, relative to the squares
+        for cell in np.flatnonzero(np.diff(starts)).tolist():
+            candidates = self._find_candidates(cell)
+            extended, reach = self._extend(cell, candidates)
+            for lo in range(starts[cell], starts[cell + 1], _ROWS_AT_ONCE):
+                rows = ordered[lo : min(lo + _ROWS_AT_ONCE, starts[cell + 1])]
+                steps = np.asarray(centered[rows] - self._centers[cell], dtype=np.float32)
+                away = np.sqrt(np.einsum("nd,nd->n", steps, steps))
+                inside = away <= self._radius
+                rows, steps, away = rows[inside], steps[inside], away[inside]
+                mine = np.column_stack([steps, np.ones(len(rows), dtype=np.float32)])
+                rounding = unit * (away + reach) ** 2
+                yield Comparison(rows, candidates.members, candidates.starts, mine @ extended, away, rounding)
+
+    def _find_candidates(self, cell: int) -> _Candidates:
+        """Return the candidates of a cell, which are found when they are first needed."""
+        found = self._cells.get(cell)
+        if found is None:
+            steps = self.X - (self._mean + self._centers[cell])
+            squares = np.einsum("nd,nd->n", steps, steps)
+            members = np.argpartition(squares, self.n_candidates)[: self.n_candidates].astype(np.int32)
+            groups = self._groups[members]
+            order = np.argsort(groups, kind="stable")
+            starts = np.searchsorted(groups[order], np.arange(int(self._groups.max()) + 2))
+            found = self._cells[cell] = _Candidates(
+                members[order], starts
+            )  # maybe by several threads at once
+        return found
+
+    def _extend(self, cell: int, candidates: _Candidates) -> tuple[np.ndarray, float]:
+        """Return a matrix whose product with [x - c, 1] is |z - x|^2 - |x - c|^2, and the largest |z - c|."""
+        if candidates.extended is not None:
+            return candidates.extended
+        steps = np.asarray(self.X[candidates.members] - self._mean - self._centers[cell], dtype=np.float32)
+        squares = np.einsum("nd,nd->n", steps, steps)
+        found = np.ascontiguousarray(np.column_stack([-2 * steps, squares]).T), float(np.sqrt(squares.max()))
+        if found[0].size * len(self._centers) <= _MOST_NUMBERS:
+            candidates.extended = found
+        return found
+
+
+@dataclass(eq=False)
+class _Candidates:
+    """The candidates of a cell."""
+
+    members: np.ndarray  # (c,) row numbers, by group
+    starts: np.ndarray  # (n_groups + 1,) where the candidates of each group start
+    extended: tuple[np.ndarray, float] | None = None  # if there is room for them
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Some rows, and their distances to the same candidates."""
+
+    rows: np.ndarray  # (m,) positions of rows
+    members: np.ndarray  # (c,) row numbers of the candidates, by group
+    starts: np.ndarray  # (n_groups + 1,) where the candidates of each group start
+    products: np.ndarray  # (m, c) squared distances, minus the squares of `away`
+    away: np.ndarray  # (m,) distances to the centre of the cell
+    rounding: np.ndarray  # (m,) bound on the rounding of squared distances

@@ -192,3 +192,104 @@ def sum_shares(distances, neighbors, own, scales, shares, n_kept, out):
                 for b in range(n_kept):
                     found += weights[b] * shares[neighbors[a, order[b]], c]
                 out[a, c] = found / total
+
+
+@njit(nogil=True, fastmath=True, cache=True)
+def _compute_minima(values, minima):
+    """Compute the minimum of every g-th value, where g is the length of `minima`."""
+    n_groups = len(minima)
+    minima[:] = values[:n_groups]
+    for lo in range(n_groups, len(values), n_groups):
+        for g in range(n_groups):
+            value, before = values[lo + g], minima[g]
+            minima[g] = value if value < before else before
+
+
+@njit(nogil=True, fastmath=True, cache=True)
+def _compute_minimum(values):
+    least = values[0]
+    for b in range(1, len(values)):
+        least = values[b] if values[b] < least else least
+    return least
+
+
+@njit(nogil=True, cache=True)
+def vote_by_nearest(
+    products, away, rounding, members, starts, scales, shares, k, nth, n_kept, margin, labels
+):
+    """Find the most likely cluster of new rows from their nearest candidates; -1 if it is in doubt.
+
+    This is `sum_shares` for the k nearest candidates, with distances in the precision of the products. If all
+    of these have the same most likely cluster, shares are not needed. Otherwise a row is in doubt if it may
+    equal a candidate, if its distances may be rounding, or if its two largest shares differ by less than the
+    margin.
+
+    IN   products (m, c): squared distances to the candidates minus the squares of `away`, where c is a
+         multiple of 64; away, rounding (m,): of squared distances; members (c,): the row numbers of the
+         candidates, of which those from starts[j] to starts[j + 1] have the most likely cluster j; scales
+         (n,), shares (n, n_clusters): of these rows; k: the number of nearest candidates, of which the nth
+         gives the scale of a new row; n_kept: of these, the number of the most similar
+    OUT  labels (m,)
+    """
+    (m, c), n_clusters = products.shape, shares.shape[1]
+    n_groups = 64
+    while n_groups < 2 * k and c % (2 * n_groups) == 0:
+        n_groups *= 2
+    smallest, unused = np.empty(n_groups, dtype=products.dtype), np.empty(n_groups, dtype=np.int32)
+    near, places = np.empty(c, dtype=products.dtype), np.empty(c, dtype=np.int32)
+    votes, mask, least = np.empty(n_clusters), np.empty(c, dtype=np.uint8), scales.min()
+    words = mask.view(np.uint64)
+    for a in range(m):
+        found, square = products[a], away[a] ** 2
+        home, nearest, other = 0, np.inf, np.inf
+        for j in range(n_clusters):
+            if starts[j] == starts[j + 1]:
+                continue
+            value = _compute_minimum(found[starts[j] : starts[j + 1]])
+            if value < nearest:
+                home, nearest, other = j, value, nearest
+            elif value < other:
+                other = value
+        limit, count = products.dtype.type(other - 2.0 * rounding[a]), 0
+        own = found[starts[home] : starts[home + 1]]
+        for b in range(len(own)):
+            count += own[b] < limit
+        if count >= k:
+            labels[a] = home
+            continue
+        # The k-th smallest of the minima of groups is not below the k-th smallest of all.
+        limit = products.dtype.type(np.inf)
+        if k <= n_groups:
+            _compute_minima(found, smallest)
+            limit = _partition(smallest, unused, n_groups, k)
+        for b in range(c):
+            mask[b] = found[b] <= limit
+        count = 0
+        for w in range(c // 8):
+            if words[w]:
+                for b in range(8 * w, 8 * w + 8):
+                    near[count], places[count] = found[b], members[b]
+                    count += mask[b]
+        _partition(near, places, count, k)
+        scale = _partition(near, places, k, nth) + square
+        labels[a] = -1
+        if nearest + square <= 2.0 * rounding[a] or scale <= 100.0 * rounding[a]:
+            continue
+        half = -0.5 / max(np.sqrt(scale), least)
+        for b in range(k):
+            near[b] = (near[b] + square) / scales[places[b]]
+        _partition(near, places, k, n_kept)
+        votes[:] = 0.0
+        for b in range(n_kept):
+            weight, share = np.exp(near[b] * half), shares[places[b]]
+            for j in range(n_clusters):
+                votes[j] += weight * share[j]
+        best, first, second, total = 0, -1.0, 0.0, 0.0
+        for j in range(n_clusters):
+            total += votes[j]
+            if votes[j] > first:
+                best, first, second = j, votes[j], max(first, 0.0)
+            elif votes[j] > second:
+                second = votes[j]
+        if first - second > margin * total:
+            labels[a] = best

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from likewise.backends.neighbor_index import NeighborIndex
+from likewise.backends.neighbor_index import CandidateIndex, NeighborIndex
 from likewise.backends.neighbors import EXACT_ROWS, Search, compute_recall, find_near_rows, is_exact
 
 Affinity = Literal["local", "rbf", "neighbors", "precomputed"]
@@ -20,6 +20,7 @@ LOCAL_NEIGHBOR = 7
 # With more rows, n_neighbors="auto" does not store all pairs (N^2 numbers).
 DENSE_ROWS = 4_000
 NEIGHBORS = 30
+MARGIN = 0.1  # clusters whose shares differ by less are compared by exact neighbours
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ def compute_similarities(X_new: np.ndarray, X: np.ndarray, graph: Graph, recipe:
         squared /= -2.0 * own[:, None]
         squared /= graph.scales
         return np.exp(squared, out=squared)
-    search = NearestNeighbors(n_neighbors=_count_candidates_of_new_rows(recipe, n))
+    search = NearestNeighbors(n_neighbors=count_candidates_of_new_rows(recipe, n))
     distances, neighbors = search.fit(X).kneighbors(X_new)
     own = _compute_new_scales(distances, _is_equal(X[neighbors[:, 0]], X_new), graph, recipe)
     values = _compute_similarity(distances, own, graph.scales, neighbors, recipe)
@@ -231,7 +232,7 @@ def average_over_neighbors(
     from likewise.kernels.near_rows import sum_shares
 
     n = len(index.X)
-    distances, neighbors = index.find(X_new, _count_candidates_of_new_rows(recipe, n))
+    distances, neighbors = index.find(X_new, count_candidates_of_new_rows(recipe, n))
     own = _compute_new_scales(distances, _is_equal(index.X[neighbors[:, 0]], X_new), graph, recipe)
     found = np.tile(shares.mean(axis=0), (len(X_new), 1))
     n_neighbors = recipe.get_n_neighbors(n)
@@ -239,7 +240,40 @@ def average_over_neighbors(
     return found
 
 
-def _count_candidates_of_new_rows(recipe: Recipe, n: int) -> int:
+def vote_by_candidates(
+    X_new: np.ndarray, index: CandidateIndex, graph: Graph, recipe: Recipe, shares: np.ndarray
+) -> np.ndarray:
+    """Return the cluster with the largest share in :func:`average_over_neighbors`, or -1 if it is in doubt.
+
+    Only the candidates of each row are compared, which are most of its neighbours, so clusters whose shares
+    differ by less than 0.1 are in doubt.
+    """
+    from likewise.kernels.near_rows import vote_by_nearest
+
+    n = len(index.X)
+    k, n_neighbors = count_candidates_of_new_rows(recipe, n), recipe.get_n_neighbors(n)
+    labels = np.full(len(X_new), -1)
+    for part in index.compare(X_new):
+        found = np.empty(len(part.rows), dtype=np.int64)
+        vote_by_nearest(
+            part.products,
+            part.away,
+            part.rounding,
+            part.members,
+            part.starts,
+            graph.scales,
+            shares,
+            k,
+            min(LOCAL_NEIGHBOR, k),
+            n_neighbors,
+            MARGIN,
+            found,
+        )
+        labels[part.rows] = found
+    return labels
+
+
+def count_candidates_of_new_rows(recipe: Recipe, n: int) -> int:
     n_neighbors = recipe.get_n_neighbors(n)
     assert n_neighbors is not None
     return max(_get_n_candidates(recipe, n_neighbors, n), min(LOCAL_NEIGHBOR + 1, n))

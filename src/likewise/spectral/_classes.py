@@ -14,8 +14,8 @@ from scipy.sparse import csr_array, diags_array, issparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import LinearOperator, cg
 
-from likewise.backends.neighbor_index import NeighborIndex
-from likewise.spectral._affinity import Graph
+from likewise.backends.neighbor_index import CandidateIndex, NeighborIndex
+from likewise.spectral._affinity import Graph, Recipe, count_candidates_of_new_rows
 from likewise.spectral._block_products import LARGE_GRAPH, GraphBlocks
 from likewise.spectral._gaussian_metric import MixtureSpace
 from likewise.supervision import Closure
@@ -47,6 +47,7 @@ class PreparedRows:
 
     key: tuple[Any, ...]  # the parameters they were made with
     X: np.ndarray
+    recipe: Recipe  # of the graph
     graph: Graph  # of nearest neighbours
     smoother: Smoother
     centers: np.ndarray  # of k-means
@@ -59,6 +60,11 @@ class PreparedRows:
     def index(self) -> NeighborIndex:
         """The rows, arranged to find the neighbours of new rows."""
         return NeighborIndex(self.X)
+
+    @cached_property
+    def candidates(self) -> CandidateIndex:
+        """The rows, arranged to find most of the neighbours of new rows."""
+        return CandidateIndex(self.X, count_candidates_of_new_rows(self.recipe, len(self.X)))
 
     def has_rows(self, X: Any) -> bool:
         """Return True if these are the rows X."""
