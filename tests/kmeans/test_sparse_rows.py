@@ -47,6 +47,20 @@ def test_sparse_rows_give_the_clusters_of_dense_rows(cls, dtype):
         assert ours.score(rows) == pytest.approx(theirs.score(dense), rel=1e-3)
 
 
+@pytest.mark.parametrize("cls", [COPKMeans, PCKMeans])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_are_equally_far_from_many_centers_get_the_same_clusters(cls, dtype):
+    rng = np.random.default_rng(0)
+    words = (rng.random((600, 500)) < 0.01) * rng.choice([0.3, 0.7, 1.1], size=500)  # most rows share none
+    words[:, 0] += 0.05
+    dense = (words / np.linalg.norm(words, axis=1)[:, None]).astype(dtype)
+    for seed in range(4):
+        hints = sample_links(rng.integers(0, 20, 600), 60, balance=0.0, random_state=seed)
+        model = cls(20, n_init=1, random_state=seed)
+        labels = model.fit(dense, supervision=hints).labels_
+        np.testing.assert_array_equal(model.fit(csr_array(dense), supervision=hints).labels_, labels)
+
+
 def test_several_blocks_of_sparse_rows_give_the_clusters_of_one():
     from likewise.backends import _rows
 

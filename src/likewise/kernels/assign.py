@@ -108,10 +108,12 @@ def nearest_linear(X, weight, W, b, labels, sums, counts):
 
 
 @njit(nogil=True, fastmath=_FAST, cache=True)
-def nearest_sparse(data, indices, indptr, weight, W, b, labels, sums, counts):
+def nearest_sparse(data, indices, indptr, weight, W, b, tie, labels, sums, counts):
     """Assign each sparse row to the cluster with the smallest ``W[:, h] . x + b[h]``.
 
     data, indices, indptr: n rows in CSR form; weight (n,), W (d, k), b (k,): IN.
+    tie: IN. If it is positive and ``b[h] = |c_h|^2``, a cluster replaces one with a lower number only if its
+    cost is lower by more than ``tie * (|x|^2 + |c_h|^2)``.
     labels (n,): OUT. sums (k, d), counts (k,): OUT, added to.
     """
     cost = np.empty(len(b), dtype=b.dtype)
@@ -123,6 +125,14 @@ def nearest_sparse(data, indices, indptr, weight, W, b, labels, sums, counts):
             for h in range(len(b)):
                 cost[h] += value * row[h]
         label = cost.argmin()
+        if tie > 0:
+            square = b.dtype.type(0)
+            for p in range(indptr[i], indptr[i + 1]):
+                square += data[p] * data[p]
+            best, label = cost[0], 0
+            for h in range(1, len(b)):
+                if cost[h] < best - tie * (square + b[h]):
+                    best, label = cost[h], h
         labels[i] = label
         counts[label] += weight[i]
         for p in range(indptr[i], indptr[i + 1]):

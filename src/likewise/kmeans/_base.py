@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse, vstack
+from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import (
@@ -54,6 +55,7 @@ from likewise.kmeans._loop import (
     compute_mean_squared_distance,
     compute_means,
     label_block,
+    level_ties,
     sum_rows,
 )
 from likewise.supervision import Supervision
@@ -136,9 +138,13 @@ class AssignedRows:
         """The mean squared distance between two rows, multiplied by the unit of the row weights."""
         return compute_mean_squared_distance(self._all_rows) * self._member._weight_unit
 
-    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
+    def place(
+        self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None, tie: float = 0.0
+    ) -> HintedPlacement:
         """Assign the rows and compute their contribution to the objective."""
         costs = metric.compute_costs(self.X, centers)
+        if tie:
+            level_ties(costs, row_norms(self.X, squared=True), row_norms(centers, squared=True), tie)
         problem = AssignmentProblem(self._hints, costs * self._positive_weight[:, None], previous, self)
         labels = np.asarray(self._member.assign_hinted_rows(problem))
         is_valid = labels.shape == self.rows.shape and labels.dtype.kind in "iu"
@@ -184,7 +190,7 @@ class Projection:
         """Return the sums of each cluster in all columns; `mean` is already subtracted from the rows."""
         Z = np.empty((len(block), self.directions.shape[1]), dtype=block.X.dtype)
         pass_through(block.X, (self.project,), Z)  # as `Rows.transform` does, so that the labels are equal
-        labels = label_block(fit.centers, fit.metric, fit.fixed, replace(block, X=Z))
+        labels = label_block(fit.centers, fit.metric, fit.fixed, replace(block, X=Z), tie=fit.tie)
         return ClusterStats.from_labels(block.X, labels, block.weight, len(fit.centers))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.utils.extmath import row_norms
 
 from likewise.backends import Block, Rows, get_scratch
-from likewise.kmeans._loop import ClusterStats, FixedLabels
+from likewise.kmeans._loop import ClusterStats, FixedLabels, choose_lowest
 
 # The number of fast centres is 0 or k divided by one of these, by the bounds of about this many sampled rows.
 _DIVISORS = (64, 32, 16, 8, 4)
@@ -63,11 +63,12 @@ class DistanceBounds:
             self._W, self._b = np.vstack([self._W, np.zeros(centers.shape[1])]), np.append(squares, np.inf)
 
     def assign(
-        self, block: Block, weight: np.ndarray, fixed: FixedLabels, labels: np.ndarray
+        self, block: Block, weight: np.ndarray, fixed: FixedLabels, labels: np.ndarray, tie: float = 0.0
     ) -> ClusterStats:
         """Update the labels of a block to the nearest clusters, and return the statistics of the clusters.
 
-        `labels` are the labels of the previous pass. `fixed` rows get their fixed labels.
+        `labels` are the labels of the previous pass. `fixed` rows get their fixed labels. `tie` is that of
+        :func:`~likewise.kmeans._loop.choose_lowest`.
         """
         from likewise.kernels import assign
 
@@ -108,7 +109,12 @@ class DistanceBounds:
                 is_open[settled[is_apart(settled)]] = False
                 rows = np.flatnonzero(is_open)
         if len(rows):
-            labels[rows], upper[rows], _, lower[rows] = find_two_nearest(rows, W, b)
+            labels[rows], upper[rows], near, lower[rows] = find_two_nearest(rows, W, b)
+            slack = tie * (squares[rows] + self._reach)
+            tied = rows[np.square(lower[rows]) - np.square(near) < slack] if tie else rows[:0]
+            if len(tied):
+                labels[tied] = choose_lowest(X[tied] @ W[:k].T + b[:k], X[tied], b[:k], tie)
+                upper[tied] = np.inf  # their bounds are not those of the nearest cluster
         sums, counts = np.zeros((k, X.shape[1])), np.zeros(k)
         assign.add_rows(X, weight, labels, sums, counts)
         return ClusterStats(counts, sums, None)

@@ -6,12 +6,13 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.extmath import row_norms
 
 from likewise._seeding import HintedSubset
 from likewise.backends import Rows
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
-from likewise.kmeans._loop import HintedPlacement, Metric
+from likewise.kmeans._loop import HintedPlacement, Metric, level_ties
 from likewise.kmeans._mpck import FROM_SCRATCH, index_links
 
 _MAX_STEPS = 200_000
@@ -52,11 +53,15 @@ class ApartComponents:
         names = self._name_rows(self._first_rows[list(nodes)[:10]].tolist())
         return f"row{'s' if len(names) > 1 else ''} {', '.join(names)}{', …' if len(nodes) > 10 else ''}"
 
-    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
+    def place(
+        self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None, tie: float = 0.0
+    ) -> HintedPlacement:
         """Label the components at the lowest cost that the search finds, with every link satisfied."""
         from likewise.kernels import icm
 
         costs = metric.compute_costs(self.X, centers)
+        if tie:
+            level_ties(costs, row_norms(self.X, squared=True), row_norms(centers, squared=True), tie)
         node_costs = np.zeros((self._n, self._k))
         pull = np.maximum(
             self.weight, 1e-12 * self.weight.max(initial=1.0)

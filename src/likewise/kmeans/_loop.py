@@ -31,6 +31,10 @@ _LONG = 2**36
 # Up to this many products (rows x columns x clusters) a block is labelled by NumPy: the kernel takes half the
 # time, but loading or compiling it takes longer than whole fits of such blocks.
 _SMALL = 2**19
+# In the first pass centres are often rows. A text is equally far from all texts that it shares no words with,
+# and rounding must not decide between these: it depends on whether rows are sparse or dense. With at least
+# `_BOUNDED` numbers in the centres, costs that differ by less than this, in units of rounding, are equal.
+_TIE = 16
 
 
 class Metric:
@@ -288,10 +292,12 @@ def sum_squared_means(X: Rows) -> np.ndarray:
     return np.square(X.sum(partial(sum_rows, "rows", NO_ROWS))) / max(X.total_weight, 1e-300)
 
 
-def label_block(centers: np.ndarray, metric: Metric, fixed: FixedLabels, block: Block) -> np.ndarray:
+def label_block(
+    centers: np.ndarray, metric: Metric, fixed: FixedLabels, block: Block, *, tie: float = 0.0
+) -> np.ndarray:
     """Return the labels of a block: fixed labels for `fixed` rows, else the nearest cluster."""
     labels = np.empty(block.X.shape[0], dtype=np.int32)
-    find_nearest(block.X, block.weight, centers, metric, None, labels)
+    find_nearest(block.X, block.weight, centers, metric, None, labels, tie=tie)
     at, given = fixed.restrict_to_block(block.rows)
     labels[at] = given
     return labels
@@ -305,10 +311,13 @@ def find_nearest(
     moments: str | None,
     labels: np.ndarray,
     n_rows: int = 0,
+    *,
+    tie: float = 0.0,
 ) -> ClusterStats:
     """Write the nearest cluster of each row to `labels`, and return the statistics of the clusters.
 
     `n_rows` is the number of rows of which X is a batch: if they are many, the kernel is used in any case.
+    `tie` is that of :func:`choose_lowest`; it must be 0 unless the metric is Euclidean.
     """
     (k, d), dtype = centers.shape, X.dtype
     is_small = max(X.shape[0], n_rows) * d * k <= _SMALL and not issparse(X)
@@ -337,14 +346,19 @@ def find_nearest(
         columns *= -2.0
         csr: Any = X
         assign.nearest_sparse(
-            csr.data, csr.indices, csr.indptr, weight, columns, b.astype(dtype), labels, sums, counts
-        )
+            csr.data, csr.indices, csr.indptr, weight, columns, b.astype(dtype), dtype.type(tie),
+            labels, sums, counts,
+        )  # fmt: skip
         return ClusterStats(counts, sums, None)
     W = -2.0 * image
-    if is_small:
-        costs = X @ W.T.astype(dtype)
-        costs += b.astype(dtype)
-        labels[:] = costs.argmin(axis=1)
+    if is_small or tie:
+        W, b = W.T.astype(dtype), b.astype(dtype)
+        size = _PIECE if tie else max(len(X), 1)
+        for at in range(0, len(X), size):
+            piece = X[at : at + size]
+            costs = piece @ W
+            costs += b
+            labels[at : at + size] = choose_lowest(costs, piece, b, tie) if tie else costs.argmin(axis=1)
         return ClusterStats.from_labels(X, labels, weight, k, moments=moments)
 
     from likewise.kernels import assign
@@ -357,6 +371,28 @@ def find_nearest(
     if moments is not None:  # the next metric will be one per cluster
         second = ClusterStats.from_labels(X, labels, weight, k, moments=moments).second
     return ClusterStats(counts[:k], sums[:k], second)
+
+
+def choose_lowest(costs: np.ndarray, X: np.ndarray, lengths: np.ndarray, tie: float) -> np.ndarray:
+    """Return the cluster with the lowest cost of each row; costs that differ by rounding count as equal.
+
+    A cluster replaces one with a lower number only if its cost is lower by more than
+    ``tie * (|x|^2 + |c|^2)``; `lengths` are the squared lengths of the centres.
+    """
+    squares, labels = row_norms(X, squared=True), costs.argmin(axis=1)
+    least = costs[np.arange(len(costs)), labels] + tie * (squares + lengths.max())
+    tied = np.flatnonzero(np.count_nonzero(costs <= least[:, None], axis=1) > 1)
+    best, labels[tied] = costs[tied, 0], 0
+    for h in range(1, costs.shape[1] if len(tied) else 0):
+        lower = costs[tied, h] < best - tie * (squares[tied] + lengths[h])
+        best[lower], labels[tied[lower]] = costs[tied[lower], h], h
+    return labels
+
+
+def level_ties(costs: np.ndarray, squares: np.ndarray, lengths: np.ndarray, tie: float) -> None:
+    """Set costs that are as low as the lowest of their row but for rounding to the lowest, in place."""
+    least = costs.min(axis=1, keepdims=True)
+    np.copyto(costs, least, where=costs - least <= tie * (squares[:, None] + lengths))
 
 
 @dataclass(frozen=True)
@@ -375,8 +411,13 @@ class HintedRowPlacer(Protocol):
     X: np.ndarray
     weight: np.ndarray
 
-    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
-        """Assign the rows to clusters."""
+    def place(
+        self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None, tie: float = 0.0
+    ) -> HintedPlacement:
+        """Assign the rows to clusters.
+
+        `previous` are their clusters, None in the first pass; `tie` is that of :func:`choose_lowest`.
+        """
 
     def get_units(self) -> np.ndarray:
         """Return the unit of each row. A unit moves to an empty cluster as a whole; unit -1 never moves."""
@@ -419,6 +460,8 @@ class KMeansFit:
     n_iter, converged, learned : int, bool, bool
         The number of iterations, whether the labels converged, and whether the metric was fitted from the
         first iteration on.
+    tie : float
+        The relative difference up to which costs counted as equal.
     """
 
     centers: np.ndarray
@@ -431,6 +474,7 @@ class KMeansFit:
     n_iter: int = 0
     converged: bool = True
     learned: bool = False
+    tie: float = 0.0
 
 
 class KMeansSteps:
@@ -478,10 +522,13 @@ class KMeansSteps:
     def assign(self, centers: np.ndarray, metric: Metric, hinted_labels: np.ndarray | None) -> KMeansFit:
         """Assign every row, given the previous labels of the hinted rows (None in the first pass)."""
         moments, n_rows = metric.moments or self._moments, self._n_rows
+        tie = 0.0
+        if hinted_labels is None and metric.is_euclidean and centers.size >= _BOUNDED:
+            tie = _TIE * float(np.finfo(self.rows.dtype).eps)
         fixed, placed = NOTHING_FIXED, None
         if self.hinted is not None:
             placed = self.hinted.place(
-                metric, centers, None if hinted_labels is None else hinted_labels.astype(np.int64)
+                metric, centers, None if hinted_labels is None else hinted_labels.astype(np.int64), tie
             )
             fixed = FixedLabels(self.hinted.rows, placed.labels)
         tracked = FixedLabels(self._tracked, self._tracked)
@@ -494,9 +541,9 @@ class KMeansSteps:
             weight = block.get_weight_without(fixed.rows)
             if bounds is not None:
                 mine[...] = 0 if is_first else block.kept
-                stats = bounds.assign(block, weight, fixed, mine)
+                stats = bounds.assign(block, weight, fixed, mine, tie)
             else:
-                stats = find_nearest(block.X, weight, centers, metric, moments, mine, n_rows)
+                stats = find_nearest(block.X, weight, centers, metric, moments, mine, n_rows, tie=tie)
                 at, given = fixed.restrict_to_block(block.rows)
                 mine[at] = given
             stats.changed = 0 if is_first else int(np.count_nonzero(mine != block.kept))
@@ -504,7 +551,7 @@ class KMeansSteps:
             block.kept[...] = mine
             return stats
 
-        recipe, is_first = partial(label_block, centers, metric, fixed), self._labels is None
+        recipe, is_first = partial(label_block, centers, metric, fixed, tie=tie), self._labels is None
         self._labels = self._labels or self.rows.make_column(np.int32, recipe)
         stats = self.rows.sum(assign, self._labels, new_recipe=recipe, overwrite=is_first)
         objective = compute_total_cost(stats, centers, metric, self._free_second)
@@ -518,8 +565,10 @@ class KMeansSteps:
             objective += placed.energy
             nearest = placed.nearest
         if self._fill and (stats.counts == 0).any():
-            stats, fixed = self._reseed(stats, fixed, centers, metric, moments)
-        self._last = KMeansFit(centers, metric, stats, objective, nearest, stats.tracked_labels, fixed)
+            stats, fixed = self._reseed(stats, fixed, centers, metric, moments, tie)
+        self._last = KMeansFit(
+            centers, metric, stats, objective, nearest, stats.tracked_labels, fixed, tie=tie
+        )
         return self._last
 
     def _move_bounds(self, centers: np.ndarray, metric: Metric, moments: str | None) -> DistanceBounds | None:
@@ -542,7 +591,7 @@ class KMeansSteps:
         if self._last is None or self._last.stats is not fit.stats:
             # The stored labels are those of another fit. They are recomputed while they are collected, so
             # this needs no extra pass.
-            recipe = partial(label_block, fit.centers, fit.metric, fit.fixed)
+            recipe = partial(label_block, fit.centers, fit.metric, fit.fixed, tie=fit.tie)
             self._labels = self.rows.make_column(np.int32, recipe)
         assert self._labels is not None
         return self.rows.collect(self._labels, renumber)
@@ -554,6 +603,7 @@ class KMeansSteps:
         centers: np.ndarray,
         metric: Metric,
         moments: str | None,
+        tie: float,
     ) -> tuple[ClusterStats, FixedLabels]:
         """Move rows to empty clusters if suitable rows exist, and update the labels."""
         assert self._labels is not None
@@ -575,7 +625,7 @@ class KMeansSteps:
             found.tracked_labels = block.kept[tracked.restrict_to_block(block.rows)[0]]
             return found
 
-        recipe = partial(label_block, centers, metric, fixed)
+        recipe = partial(label_block, centers, metric, fixed, tie=tie)
         moved = self.rows.sum(move, self._labels, new_recipe=recipe)
         # How many more labels differ from the previous pass? Previous labels are known only for rows that
         # were fixed in it; all other rows count as changed.

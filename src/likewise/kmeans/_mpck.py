@@ -62,6 +62,7 @@ from likewise.kmeans._loop import (
     Metric,
     Moment,
     compute_mean_squared_distance,
+    level_ties,
     multiply_sparse_rows,
     sum_rows,
 )
@@ -419,7 +420,9 @@ class LinkedRows:
         other._penalty, other._share, other._known = penalty, share, None
         return other
 
-    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
+    def place(
+        self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None, tie: float = 0.0
+    ) -> HintedPlacement:
         """Assignment step (4): label the rows by a local search for the lowest value of (1).
 
         Confident rows go first (largest gap between their two cheapest clusters; ties in random order). Then
@@ -453,6 +456,8 @@ class LinkedRows:
                     np.matmul(Z[here], W.T, out=piece, dtype=W.dtype, casting="same_kind")
                 piece += norms[here, None]
                 piece += lengths
+            if tie:
+                level_ties(piece, norms[here], lengths, tie)
             nearest[here] = piece.argmin(axis=1)
             piece *= self._pull[here, None]
             if k > 1:
