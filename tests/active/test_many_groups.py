@@ -22,6 +22,7 @@ from likewise.active._group_model import (
 from likewise.active.strategies._group_questions import _GroupAsker
 from likewise.exceptions import SupervisionError
 from likewise.oracles import LabelOracle, make_oracle
+from likewise.supervision import sample_links
 
 
 def make_groups(n_groups=12, n_rows=10, spread=0.35, seed=0, n_features=16):
@@ -181,6 +182,21 @@ def test_the_model_uses_links_and_labels(groups):
     labels = GroupClustering(12, random_state=0).fit(X, supervision=hints).labels_
     assert len(set(labels.tolist())) == 12
     assert all((labels[i] == labels[j]) == (y[i] == y[j]) for i in rows for j in rows)
+
+
+def test_links_between_random_rows_do_not_give_more_groups_than_there_are():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, 600)
+    X = 2.0 * rng.normal(size=(5, 8))[y] + rng.normal(size=(600, 8))
+    for n_links in (60, 300):
+        hints = sample_links(y, n_links, balance=0.5, random_state=0)
+        labels = GroupClustering(5, random_state=0).fit(X, supervision=hints).labels_
+        assert len(np.unique(labels)) == 5
+        assert adjusted_rand_score(y, labels) > 0.85
+    must, apart = [(0, 1), (2, 3), (4, 5)], [(0, 2), (0, 4), (2, 4)]
+    separate = Supervision.from_links(600, must=must, cannot=apart)  # links come before the number of groups
+    labels = GroupClustering(2, random_state=0).fit(X, supervision=separate).labels_
+    assert len(np.unique(labels[[0, 2, 4]])) == 3
 
 
 def test_a_cannot_link_between_rows_without_groups_separates_them():

@@ -637,6 +637,8 @@ class GroupClustering(ClusterMixin, BaseEstimator):
     answers stand for the others. Start groups are found by k-means from those of Ward's method on a sample.
     A row without answers belongs more probably to the groups of the other rows of its start group, by as
     much as answers about rows of one start group agree.
+    If links given to `fit` confirm more groups than `n_clusters`, as links between random rows do, components
+    of links that are nearest to the same start group are taken as one group, unless links separate them.
 
     Parameters
     ----------
@@ -724,8 +726,46 @@ class GroupClustering(ClusterMixin, BaseEstimator):
                 "fewer clusters."
             )
         neighborhoods = RowNeighborhoods.from_data(rows, int(self.random_state or 0))
-        log = AnswerLog(neighborhoods, list_relations_of_hints(hints), list_names_of_hints(hints))
-        return self.fit_replies(log, ())
+        relations, names = list_relations_of_hints(hints), list_names_of_hints(hints)
+        self.fit_replies(AnswerLog(neighborhoods, relations, names), ())
+        if not names and (names := self._name_groups()):
+            self.fit_replies(AnswerLog(neighborhoods, relations, names), ())
+        return self
+
+    def _name_groups(self) -> list[tuple[int, str]]:
+        """Return a name for each reference row if links confirm more groups than there are; else nothing.
+
+        Links between random rows do not tell which of their components are the same group. Each component
+        gets the name of the start group that it is nearest to and that no component has which is known to
+        differ from it; those that fit one start group best choose first.
+        """
+        found, most = self.groups_, self.bounds[1]
+        if found is None or most is None or found.n_groups <= most:
+            return []
+        answers, rows = found.answers, self.log_.neighborhoods.rows
+        scores = (
+            self.log_.compute_means(answers) @ scale_lengths(sum_groups(rows, self._get_start(most), most)).T
+        )
+        apart: list[set[int]] = [set() for _ in range(found.n_groups)]
+        for first, second in answers.group_of[answers.votes[answers.votes[:, 2] < 0, :2]].tolist():
+            apart[first].add(second)
+            apart[second].add(first)
+        name_of = np.full(found.n_groups, -1)
+        margin = np.diff(np.sort(scores, axis=1)[:, -2:], axis=1).ravel() if most > 1 else scores[:, 0]
+        for group in np.argsort(-margin, kind="stable").tolist():
+            taken = name_of[sorted(apart[group])]
+            left = scores[group].copy()
+            left[taken[taken >= 0]] = -np.inf
+            if left.max() > -np.inf:
+                name_of[group] = left.argmax()
+        named = name_of[answers.group_of]
+        return [(int(answers.references[at]), f"\0{named[at]}") for at in np.flatnonzero(named >= 0)]
+
+    def _get_start(self, n_groups: int) -> IntArray:
+        """Return the groups of the rows before any answer."""
+        neighborhoods = self.log_.neighborhoods
+        n, seed = len(neighborhoods.rows), int(self.random_state or 0)
+        return self.log_.get_start(n_groups, lambda k: _find_start_groups(neighborhoods, min(k, n), seed))
 
     def fit_replies(
         self,
@@ -788,10 +828,7 @@ class GroupClustering(ClusterMixin, BaseEstimator):
         n_start = max(2, round(1.5 * n**0.5), fewest)
         if most is not None:
             n_start = min(n_start, most if found is None else round(_FINER * most))
-        start = self.log_.get_start(
-            min(n_start, n),
-            lambda k: _find_start_groups(neighborhoods, k, int(self.random_state or 0)),
-        )
+        start = self._get_start(n_start)
         if found is None:
             labels = _separate_start_groups(neighborhoods, start, self._links)
         else:
