@@ -201,7 +201,7 @@ class CandidateIndex:
         ordered._groups, ordered._cells = groups, {}
         return ordered
 
-    def compare(self, X: np.ndarray) -> Iterator[Comparison]:
+    def compare(self, X: np.ndarray) -> Iterator[ComparedRows]:
         """Compare rows with their candidates, some rows at a time.
 
         Rows that are farther from the centre of their cell than any fixed row are left out.
@@ -223,7 +223,9 @@ class CandidateIndex:
                 rows, steps, away = rows[inside], steps[inside], away[inside]
                 mine = np.column_stack([steps, np.ones(len(rows), dtype=np.float32)])
                 rounding = unit * (away + reach) ** 2
-                yield Comparison(rows, candidates.members, candidates.starts, mine @ extended, away, rounding)
+                yield ComparedRows(
+                    rows, candidates.members, candidates.starts, mine @ extended, away, rounding
+                )
 
     def _find_candidates(self, cell: int) -> _Candidates:
         """Return the candidates of a cell, which are found when they are first needed."""
@@ -262,7 +264,7 @@ class _Candidates:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ComparedRows:
     """Some rows, and their distances to the same candidates."""
 
     rows: np.ndarray  # (m,) positions of rows
