@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import make_blobs
 
 from likewise import (
     ConstrainedKMeans,
@@ -191,6 +192,10 @@ def test_new_rows_of_a_model_fitted_in_memory(client):
     chunks = da.from_array(X + 0.1, chunks=(CUTS["unequal and empty chunks"], -1))
     np.testing.assert_array_equal(model.predict(chunks).compute(), model.predict(X + 0.1))
     np.testing.assert_array_equal(model.predict_proba(chunks).compute(), model.predict_proba(X + 0.1))
+    X, _ = make_blobs(4_000, 6, centers=4, cluster_std=2.5, random_state=1)
+    model = PropagationClustering(4, random_state=0).fit(X[:2_000])  # new rows are compared with candidates
+    chunks = da.from_array(X, chunks=((700, 300, 3_000), -1))
+    np.testing.assert_array_equal(model.predict(chunks).compute(), model.predict(X))
 
 
 def test_a_pickled_model_predicts_anywhere_and_leaves_labels_on_the_cluster(client):
