@@ -33,6 +33,12 @@ def slices(edges):
     return [slice(int(a), int(b)) for a, b in pairwise(edges)]
 
 
+def test_a_thousand_seeds_among_equal_rows_are_distinct():
+    X = np.repeat(some_rows(1000), 3, axis=0)
+    seeds = extend_seeds(X, X[:2], 1001, None, np.random.RandomState(0))
+    assert len(np.unique(seeds[1:], axis=0)) == 1000  # the two that are given are equal
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_seeds_over_blocks_are_scikit_learns_draws(weighted):
     X = some_rows(2000)

@@ -30,6 +30,7 @@ _SAMPLED_ROWS = 32
 _LEAST_GAIN = 0.1
 # From this many columns on, differences of rows are slower than matrix products.
 _WIDE = 64
+_MANY_SEEDS = 1000  # from this number on, few columns are treated in the same way
 # From this many columns x clusters on, seeds from components are exchanged for rows that cover more, and if
 # there are few components, a row of each is a seed instead of its centroid.
 MANY_COORDINATES = 2**12
@@ -231,7 +232,7 @@ def extend_seeds(
 
         drawn, _ = kmeans_plusplus(X.take(every), k, sample_weight=X.get_weights(every), random_state=rng)
         return np.asarray(drawn, dtype=np.float64)
-    if X.is_sparse or (X.shape[1] >= _WIDE and len(seeds)):
+    if X.is_sparse or (len(seeds) and (X.shape[1] >= _WIDE or k >= _MANY_SEEDS)):
         nearest = _Nearest(X, _from_rounded_products)
     else:
         nearest = _Nearest(X, _from_differences if len(seeds) else _from_products)
