@@ -219,30 +219,11 @@ class Ledger:
         return frozenset(self.row_of[event.body["item"]] for event in self._log.get_counted("broken"))
 
     def _get_voices(self) -> tuple[Voice, ...]:
-        """Return the answers that count; of a person's answers to a pair and repairs of it, the last.
-
-        If a person moves an item out of its group, their earlier answers that it belongs with another item
-        do not count any more, unless both were moved together.
-        """
+        """Return the answers that count; of a person's answers to a pair and repairs of it, the last."""
         repairs = self._log.get_counted("repair")
         found = [self._voices[event.seq] for event in self._log.get_counted("answer")]
         if not repairs:
             return tuple(found)
-        moved = {
-            (event.person, self.row_of[item]): event.seq
-            for event in repairs
-            if event.body["act"] in ("move", "split")
-            for item in event.body["items"]
-        }
-
-        def is_replaced(voice: Voice) -> bool:
-            question, answer = voice.reply.question, voice.reply.answer
-            if question.kind != "pair" or answer is not Answer.SAME:
-                return False
-            first, second = (max(moved.get((voice.person, row), 0), voice.seq) for row in question.rows)
-            return first != second
-
-        found = [voice for voice in found if not is_replaced(voice)]
         resolved = resolve_repairs([(event.person, event.body) for event in repairs])
         for event, relations in zip(repairs, resolved, strict=True):
             found += self._make_repair_voices(event, relations)
