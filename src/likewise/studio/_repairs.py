@@ -11,7 +11,8 @@ If a person repairs an item again, only the last repair of it counts; earlier re
 represent its former group use another member instead (:func:`resolve_repairs`).
 
 ``from`` has, for each group that items were taken from, an item of that group (``reference``) and the
-``items`` taken; ``apart`` has one item of each group that the group of the target differs from. This module
+``items`` taken; before it, other items of that group with the items that the person had joined them with.
+``apart`` has one item of each group that the group of the target differs from. This module
 imports neither NumPy nor scikit-learn, because the server of the studio must start without them.
 """
 
@@ -32,7 +33,7 @@ Relation = tuple[str, str, bool]
 def list_repair_relations(body: Mapping[str, Any]) -> list[Relation]:
     """Return the pairs of items that a repair relates, each with whether they belong together.
 
-    There are at most two per item and one per other group, never all pairs.
+    There are at most two per item, one per other group and one per earlier answer, never all pairs.
 
     >>> list_repair_relations({"act": "move", "items": ["a", "b"], "target": "x",
     ...                        "from": [{"reference": "y", "items": ["a"]}]})

@@ -132,6 +132,34 @@ def test_the_last_repair_of_an_item_counts(desk, ann):
     assert group_of(desk, "a1") == group_of(desk, "a2") not in (group_of(desk, "a3"), group_of(desk, "b0"))
 
 
+def test_a_moved_item_leaves_the_items_that_the_same_person_joined_it_with(desk, ann):
+    for a, b in [("a0", "a1"), ("a0", "a2"), ("a1", "a3"), ("a2", "a3"), ("b0", "b1")]:
+        desk.state(ann, a, b, "SAME")
+    desk.state(ann, "a0", "b0", "DIFFERENT")
+    desk.settle()
+    seq = repair(desk, ann, "move", "a3", groups=[group_of(desk, "b0")])["seq"]
+    assert group_of(desk, "a3") == group_of(desk, "b0") == group_of(desk, "b1")
+    assert group_of(desk, "a0") == group_of(desk, "a1") == group_of(desk, "a2") != group_of(desk, "b0")
+    assert desk.groups.show_conflicts(ann)["conflicts"] == []
+    desk.asking.undo(ann, key=new_key(), of=seq)
+    desk.settle()
+    assert group_of(desk, "a3") == group_of(desk, "a0")
+
+
+def test_a_move_keeps_answers_that_agree_with_it(desk, ann):
+    desk.state(ann, "a0", "a1", "SAME")
+    desk.state(ann, "a0", "b1", "SAME")  # a0 is in the group of a1 or of b1, but not in both
+    desk.state(ann, "a1", "b1", "DIFFERENT")
+    desk.settle()
+    target = group_of(desk, "b1")
+    other = "a1" if group_of(desk, "a0") == group_of(desk, "a1") else "a3"
+    repair(desk, ann, "move", "a0", groups=[target])
+    (event,) = repairs_of(desk)
+    separated = {(item, one["reference"]) for one in event.body.get("from", ()) for item in one["items"]}
+    assert ("a0", "b1") not in separated
+    assert group_of(desk, "a0") == group_of(desk, "b1") != group_of(desk, other)
+
+
 def test_a_repair_can_contain_all_members_of_the_group(desk, ann):
     target = group_of(desk, "a0")
     stated = repair(desk, ann, "move", *(f"a{k}" for k in range(4)), groups=[target])

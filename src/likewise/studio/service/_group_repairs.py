@@ -88,7 +88,7 @@ class GroupRepairs:
             return {"seq": before.seq, "new": False, "message": str(before.body["why"])}
         rows, groups = list(dict.fromkeys(rows)), list(dict.fromkeys(groups))
         self._check(act, rows, groups)
-        body = self._merge(groups) if act == "merge" else self._repair_items(act, rows, groups)
+        body = self._merge(groups) if act == "merge" else self._repair_items(person, act, rows, groups)
         body["source"] = "groups"
         return self._asking.store_repair(person, key, body)
 
@@ -116,7 +116,9 @@ class GroupRepairs:
             if not all(item.id in shelf for item in self._items.get_items(rows)):
                 raise BadRequestError("Some of these items are in a group already.", "Reload the page.")
 
-    def _repair_items(self, act: RepairAct, rows: Sequence[int], groups: Sequence[int]) -> dict[str, Any]:
+    def _repair_items(
+        self, person: Person, act: RepairAct, rows: Sequence[int], groups: Sequence[int]
+    ) -> dict[str, Any]:
         items = {row: item.id for row, item in zip(rows, self._items.get_items(rows), strict=True)}
         titles = [view["title"] for view in self._asking.make_item_views(rows[:1])] * len(rows)
         body: dict[str, Any] = {"act": act, "items": list(items.values())}
@@ -141,12 +143,37 @@ class GroupRepairs:
             sizes = {group.number: group.size for group in picture.groups}
             others = sorted((one for one in references if one not in taken), key=lambda one: -sizes[one])
             body["apart"] = self._get_ids([references[one] for one in others[:_MOST_APART]])
-        body["from"] = [
-            {"reference": self._items.get(references[one]).id, "items": [items[row] for row in those]}
+        main = {
+            items[row]: self._items.get(references[one]).id
             for one, those in taken.items()
             if one in references
-        ]
+            for row in those
+        }
+        left: dict[str, list[str]] = {}
+        for item, other in [*self._find_joined(person, set(main), picture), *main.items()]:
+            if item not in left.setdefault(other, []):
+                left[other].append(item)
+        body["from"] = [{"reference": other, "items": those} for other, those in left.items()]
         return body
+
+    def _find_joined(self, person: Person, leaving: set[str], picture: Picture) -> list[tuple[str, str]]:
+        """Return pairs of an item that leaves its group and one that stays and that the person joined it with.
+
+        The repair separates these, too: separated from one item of its group alone, an item might stay in the
+        group while that item moves.
+        """
+        log, found = self._hub.log, dict[tuple[str, str], None]()
+        for event in log.get_not_undone("answer", person=person.id):
+            for first, second, together in event.relations if log.is_last_answer(event) else ():
+                if together and (first in leaving) != (second in leaving):
+                    found[(first, second) if first in leaving else (second, first)] = None
+        labels = picture.shown_labels
+        group_of = {
+            item: int(labels[row]) if row < len(labels) else -1
+            for item in {item for pair in found for item in pair}
+            for row in (self._items.get_row(item),)
+        }
+        return [(item, other) for item, other in found if group_of[item] == group_of[other]]
 
     def _merge(self, groups: Sequence[int]) -> dict[str, Any]:
         picture = self._hub.get_picture()
