@@ -157,7 +157,7 @@ class GroupRepairs:
         return body
 
     def _find_joined(self, person: Person, leaving: set[str], picture: Picture) -> list[tuple[str, str]]:
-        """Return pairs of an item that leaves its group and one that stays and that the person joined it with.
+        """Return pairs of an item that leaves its group and one that stays, which the person had joined.
 
         The repair separates these, too: separated from one item of its group alone, an item might stay in the
         group while that item moves.
