@@ -630,7 +630,7 @@ def _find_region_problem(
             with open(folder / name, "rb") as file:
                 sizes[name] = measure_picture(file)
         except (OSError, ValueError) as error:
-            return f"{name} cannot be read: {str(error).rstrip('.')}"
+            return f"{name} cannot be read: {error}"
     width, height = sizes[name]
     if min(left, top) < 0 or round(left) + round(wide) > width or round(top) + round(high) > height:
         return (
