@@ -12,7 +12,9 @@ from likewise import PropagationClustering, SpectralLearning
 from likewise._compat import HAS_CALLBACKS
 
 # The fit prints a line when a phase begins. If the signal were ignored, it would print the next line, too.
+# Modules that a phase would import are imported before: Python ignores a signal while it ends an import.
 FIT = """
+import likewise.kernels.assign, likewise.kernels.near_rows, sklearn.cluster, sklearn.neighbors
 import numpy as np
 from scipy.sparse import random_array
 from likewise import Supervision
