@@ -9,14 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_info
 
 from likewise import PCKMeans, Supervision
 from likewise.active import Answer, GroupQuestions, Interview, Pool, Question, Reply, simulate
-from likewise.active._group_answers import AnswerLog, RowNeighborhoods, find_roots, scale_rows
+from likewise.active._group_answers import AnswerLog, RowNeighborhoods, find_roots, limit_threads, scale_rows
 from likewise.active._group_model import (
     GroupClustering,
+    _add_evidence_of_start_groups,
     _fit_threshold,
-    _lean_to_start_groups,
     fit_groups,
 )
 from likewise.active.strategies._group_questions import _GroupAsker
@@ -845,7 +846,20 @@ def test_tight_groups_are_shown_before_an_answer_confirms_them():
     assert adjusted_rand_score(y, interview.labels_) > 0.9
 
 
-def test_a_row_leans_to_the_group_of_its_start_group_as_far_as_answers_agree(groups):
+def test_the_last_of_several_threads_restores_the_limits():
+    X = np.ones((100, 100)) @ np.ones((100, 100))  # loads BLAS
+    assert X[0, 0] == 100
+    before = [pool["num_threads"] for pool in threadpool_info()]
+    first, second = limit_threads(10), limit_threads(10)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {1}
+    second.__exit__(None, None, None)
+    assert [pool["num_threads"] for pool in threadpool_info()] == before
+
+
+def test_start_groups_are_evidence_as_far_as_answers_agree(groups):
     X, y = groups
     rows = np.arange(0, len(y), 2)
     hints = Supervision.from_labels([f"g{y[i]}" if i % 2 == 0 else None for i in range(len(y))])
@@ -853,12 +867,12 @@ def test_a_row_leans_to_the_group_of_its_start_group_as_far_as_answers_agree(gro
     own, free = np.full(len(y), -1), np.setdiff1d(np.arange(len(y)), rows)
     for i in rows:
         own[y == y[i]] = fitted.confirmed[i]
-    added = _lean_to_start_groups(fitted, y).evidence - fitted.evidence
+    added = _add_evidence_of_start_groups(fitted, y).evidence - fitted.evidence
     assert (added[rows] == 0).all()
     assert (added[free, own[free]] > 1.5).all()
     assert np.count_nonzero(added) == len(free)
     mixed = np.arange(len(y)) // 2 % 5  # start groups with rows of all groups
-    assert np.array_equal(_lean_to_start_groups(fitted, mixed).evidence, fitted.evidence)
+    assert np.array_equal(_add_evidence_of_start_groups(fitted, mixed).evidence, fitted.evidence)
 
 
 def join_one_by_one(n, votes, may_err):

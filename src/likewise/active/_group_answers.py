@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,16 +31,42 @@ _N_SMOOTH = 8  # rows whose mean stands for a row in the mean of a young group
 _ROWS_FOR_THREADS = 20_000  # with fewer rows, a second thread waits longer than it computes
 
 
-@cache
-def _get_thread_pools() -> ThreadpoolController:
-    return ThreadpoolController()  # takes 3 ms
+class _ThreadLimit:
+    """One thread in BLAS while anybody in this process wants it; the last to leave restores the limits."""
+
+    def __init__(self) -> None:
+        self._lock, self._n_inside = threading.Lock(), 0
+        self._controller: ThreadpoolController | None = None
+        self._limiter: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            self._n_inside += 1
+            if self._n_inside == 1:
+                self._controller = self._controller or ThreadpoolController()  # takes 3 ms
+                self._limiter = self._controller.limit(limits=1)
+
+    def leave(self) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._limiter.restore_original_limits()
+
+
+_limit = _ThreadLimit()
 
 
 @contextmanager
 def limit_threads(n_rows: int) -> Iterator[None]:
     """Use one thread for small products: on a busy machine a second one costs many times as much CPU time."""
-    with _get_thread_pools().limit(limits=1 if n_rows < _ROWS_FOR_THREADS else None):
+    if n_rows >= _ROWS_FOR_THREADS:
         yield
+        return
+    _limit.enter()
+    try:
+        yield
+    finally:
+        _limit.leave()
 
 
 def scale_lengths(rows: FloatArray) -> FloatArray:

@@ -56,10 +56,10 @@ _CERTAINLY = 0.999
 _PRIOR_WRONG, _PRIOR_RIGHT = 3.0, 30.0  # wrong and correct answers assumed before the first
 _LARGEST_C, _SMALL_GROUP = 30.0, 40  # C of the logistic regression; less for groups of more rows than this
 _ELSEWHERE = 0.03  # probability that a row belongs to a group that is not known yet
-_FINER = 1.5  # start groups per group if the number of groups is given: small ones are hidden in large ones
-_POSSIBLE = 0.1  # mean probability of a new group from which a start group may stand for a missing one
+_FINER = 1.5  # start groups per requested group: with fewer, small groups merge into large ones
+_POSSIBLE = 0.1  # least mean of `p_new` at which a start group may be a missing group
 _PRIOR_AGREED, _PRIOR_ROWS = 0.88, 8.0  # proportion and number of rows assumed before the first answer
-_MOST_LEAN = 2.0  # largest log-odds that a row belongs with the other rows of its start group
+_STRONGEST = 2.0  # largest log-odds that a row belongs with the other rows of its start group
 
 
 @dataclass(frozen=True)
@@ -470,7 +470,7 @@ def _add_start_groups(
     """Return probabilities and evidence with the start groups in which no row is confirmed.
 
     They stand for groups that were not found yet: those whose rows probably belong to no group so far, and
-    those whose rows possibly do, until no group is missing from the fewest that there can be. While most
+    those whose rows possibly do, until the minimum number of groups is reached. While most
     placements open a group, also those whose rows are much nearer to one another than to any group so far.
     There are never more groups than there can be.
     """
@@ -505,11 +505,11 @@ def _add_start_groups(
     return _compute_proba(Z @ means.T, E, fitted.answers.links), E
 
 
-def _lean_to_start_groups(fitted: FittedGroups, start: IntArray) -> FittedGroups:
+def _add_evidence_of_start_groups(fitted: FittedGroups, start: IntArray) -> FittedGroups:
     """Return the groups with evidence for rows without answers: the answers about rows of their start group.
 
-    Its log-odds are those that two rows with answers in one start group belong to the same group, so it
-    vanishes if answers show that start groups are mixed.
+    Its strength is the log-odds that two answered rows of a start group belong to the same group; it is 0 if
+    answers show that start groups are mixed.
     """
     sure = fitted.confirmed >= 0
     own, groups = start[sure], fitted.confirmed[sure]
@@ -519,7 +519,7 @@ def _lean_to_start_groups(fitted: FittedGroups, start: IntArray) -> FittedGroups
     seen = total[own] > 1
     agreed = ((counts[own, groups] - 1) / np.maximum(total[own] - 1, 1.0)).sum()
     share = (agreed + _PRIOR_AGREED * _PRIOR_ROWS) / (seen.sum() + _PRIOR_ROWS)
-    lean = np.clip(logit(share), 0.0, _MOST_LEAN) * counts / np.maximum(total, 1.0)[:, None]
+    lean = np.clip(logit(share), 0.0, _STRONGEST) * counts / np.maximum(total, 1.0)[:, None]
     E = fitted.evidence + np.where(sure[:, None], 0.0, lean[start]).astype(np.float32)
     P = _compute_proba(fitted.transformed_rows @ fitted.means.T, E, fitted.answers.links)
     return replace(fitted, evidence=E, proba=P)
@@ -645,7 +645,7 @@ class GroupClustering(ClusterMixin, BaseEstimator):
     n_clusters : int or (int, int), optional
         The number of groups, or the smallest and largest number that it may be. If None it is unknown. There
         are :math:`1.5 \sqrt{n}` start groups, or the nearest number that is allowed. After the first answer
-        there are up to 1.5 times the largest number, of which those that may be missing are used.
+        there are up to 1.5 times the largest number; only those that may be missing groups are used.
     error_rate : float or "learn", default="learn"
         The proportion of wrong answers, or "learn".
     learn_metric : bool, default=True
@@ -832,7 +832,7 @@ class GroupClustering(ClusterMixin, BaseEstimator):
         if found is None:
             labels = _separate_start_groups(neighborhoods, start, self._links)
         else:
-            found = _lean_to_start_groups(found, start)
+            found = _add_evidence_of_start_groups(found, start)
             P, evidence = _add_start_groups(found, start, self.bounds)
             labels = _train_on_itself(neighborhoods.rows, found, P, evidence)
         return np.unique(labels, return_inverse=True)[1].astype(np.int64)
