@@ -728,6 +728,20 @@ def test_a_second_answer_about_a_row_contradicts_the_first(groups):
     assert [reply.question.kind for reply in suspect.against] == ["members"]
 
 
+def test_a_row_that_was_placed_is_not_placed_again_at_once():
+    X, y = make_groups(n_groups=10, n_rows=20, spread=1.0)
+    interview, oracle = Interview(X, random_state=0), make_oracle("uniform", y, rate=0.2, random_state=0)
+    placed = []
+    for _ in range(120):
+        question = interview.ask()
+        reply = interview.tell(question, oracle.answer(question))
+        into_group = question.kind == "placement" and reply.answer is not Answer.NEW
+        placed.append(question.rows[0] if into_group else None)
+    again = [at for at, row in enumerate(placed) if row is not None and row in placed[:at]]
+    assert again  # some rows were placed again, but later
+    assert all(placed[at] not in placed[max(at - 5, 0) : at] for at in again)
+
+
 def test_without_errors_answers_are_certain(groups):
     X, y = groups
     interview = answer(Interview(X, strategy="groups", errors=0), y, 30)

@@ -27,6 +27,7 @@ _CHECK_AGE, _CHECK_SIZE, _CHECK_TIMES = 30, 8, 5  # groups that are checked for 
 _WORTH = 2.0  # rows that joining two groups of one row is worth
 _LARGE = 30  # rows of a group beyond these do not add to the gain of a check
 _DOUBTFUL = 30  # rows whose placement may be repeated
+_REPEAT_AFTER = 5  # answers between a placement and its repetition
 _SMALLEST_DOUBT = 0.05
 _AT_ONCE = 1e6
 _UNSURE_FOR = 50  # a row is not asked about for this many answers after UNSURE, then twice as many
@@ -487,7 +488,8 @@ class _GroupAsker:
         if self.n_groups < 2:
             return None
         rows = np.array(_find_largest(self.fitted.doubt, _DOUBTFUL), dtype=np.int64)
-        skip = np.concatenate([self.touched, self.answers.references, list(self.blocked)])
+        fresh = self.answers.rows[self.answers.numbers >= self.answers.n_answers - _REPEAT_AFTER]
+        skip = np.concatenate([self.touched, fresh, self.answers.references, list(self.blocked)])
         rows = rows[~np.isin(rows, skip) & (self.fitted.doubt[rows] >= _SMALLEST_DOUBT)]
         near, cosines, base = (
             self.neighborhoods.near[rows],
