@@ -52,6 +52,14 @@ def test_finds_the_nearest_of_few_rows(seed, n, n_columns, k):
     check(rng.normal(size=(n, n_columns)), rng.normal(size=(20, n_columns)), min(k, n))
 
 
+def test_the_last_groups_may_be_empty():
+    rng = np.random.default_rng(0)
+    X = make_curve(rng, 3_000)
+    for part in CandidateIndex(X, 10).order_by(np.arange(3_000) % 2, 4).compare(X[:50]):
+        assert len(part.starts) == 5
+        assert (part.starts[2:] == len(part.members)).all()
+
+
 def test_rows_outside_the_data_find_the_nearest_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 5))
@@ -91,7 +99,7 @@ def test_candidates_include_most_of_the_nearest_rows():
     rng = np.random.default_rng(0)
     X, new = make_curve(rng, 3_000), make_curve(rng, 401)
     groups = np.arange(3_000) % 3
-    index = CandidateIndex(X, 10).order_by(groups)
+    index = CandidateIndex(X, 10).order_by(groups, 3)
     away, n_found, seen = cdist(new, X), 0, []
     for part in index.compare(new):
         squares = part.products + part.away[:, None] ** 2
@@ -105,9 +113,17 @@ def test_candidates_include_most_of_the_nearest_rows():
     assert n_found >= 0.97 * 10 * len(seen) > 0.95 * 10 * len(new)
 
 
+def test_the_last_groups_may_be_empty():
+    rng = np.random.default_rng(0)
+    X = make_curve(rng, 3_000)
+    for part in CandidateIndex(X, 10).order_by(np.arange(3_000) % 2, 4).compare(X[:50]):
+        assert len(part.starts) == 5
+        assert (part.starts[2:] == len(part.members)).all()
+
+
 def test_rows_outside_the_data_have_no_candidates():
     rng = np.random.default_rng(0)
-    index = CandidateIndex(make_curve(rng, 3_000), 10).order_by(np.zeros(3_000, dtype=int))
+    index = CandidateIndex(make_curve(rng, 3_000), 10).order_by(np.zeros(3_000, dtype=int), 1)
     outside = np.array([[25, 9.0, 0, 0, 0, 0], [1e60] * 6])
     assert not sum(len(part.rows) for part in index.compare(outside))
 

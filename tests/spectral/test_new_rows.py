@@ -71,10 +71,26 @@ def test_votes_of_all_rows_are_the_most_likely_clusters(fitted_to_many, monkeypa
     index.n_candidates, index._radius = 1_984, np.inf  # a multiple of 64
     shares, scales = model.cluster_proba_[: len(X)], ready.graph.scales[: len(X)]
     graph = replace(ready.graph, weights=None, scales=scales)
-    index = index.order_by(shares.argmax(axis=1))
+    index = index.order_by(shares.argmax(axis=1), shares.shape[1])
     labels = vote_by_candidates(new, index, graph, ready.recipe, shares)
     expected = average_over_neighbors(new, NeighborIndex(index.X), graph, ready.recipe, shares)
     assert_array_equal(labels, expected.argmax(axis=1))
+
+
+def test_the_last_clusters_may_be_no_rows_most_likely_ones(fitted_to_many):
+    model, new = fitted_to_many
+    ready, shares = model._ready, model.cluster_proba_
+    wide = np.column_stack([0.9 * shares, np.full((len(shares), 3), 0.1 / 3)])
+    first = shares.argmax(axis=1)
+    labels = [
+        vote_by_candidates(
+            new, ready.candidates.order_by(first, each.shape[1]), ready.graph, ready.recipe, each
+        )
+        for each in (shares, wide)
+    ]
+    known = labels[1] >= 0  # more are in doubt, since shares are nearer to one another
+    assert known.mean() > 0.5
+    assert_array_equal(labels[0][known], labels[1][known])
 
 
 def test_labels_depend_neither_on_blocks_nor_on_threads(fitted_to_many, tmp_path):

@@ -178,7 +178,7 @@ class CandidateIndex:
             wanted = -(-max(self._count_needed(rows, home, k), 2 * k) // _GROUP) * _GROUP
         if 2 * wanted <= n and n_cells * wanted <= _MOST_MEMBERS:
             self.n_candidates = wanted
-        self._groups = np.zeros(n, dtype=np.int16)
+        self._groups, self._n_groups = np.zeros(n, dtype=np.int16), 1
         self._cells: dict[int, _Candidates] = {}
 
     def _count_needed(self, rows: np.ndarray, home: np.ndarray, k: int) -> int:
@@ -195,10 +195,13 @@ class CandidateIndex:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_cells": {}}  # found again in less time than it takes to send them
 
-    def order_by(self, groups: np.ndarray) -> CandidateIndex:
-        """Return the index with the candidates of each cell ordered by their groups, numbered from 0."""
+    def order_by(self, groups: np.ndarray, n_groups: int) -> CandidateIndex:
+        """Return the index with the candidates of each cell ordered by their groups, numbered from 0.
+
+        Groups may be empty.
+        """
         ordered = copy(self)
-        ordered._groups, ordered._cells = groups, {}
+        ordered._groups, ordered._n_groups, ordered._cells = groups, n_groups, {}
         return ordered
 
     def compare(self, X: np.ndarray) -> Iterator[ComparedRows]:
@@ -236,7 +239,7 @@ class CandidateIndex:
             members = np.argpartition(squares, self.n_candidates)[: self.n_candidates].astype(np.int32)
             groups = self._groups[members]
             order = np.argsort(groups, kind="stable")
-            starts = np.searchsorted(groups[order], np.arange(int(self._groups.max()) + 2))
+            starts = np.searchsorted(groups[order], np.arange(self._n_groups + 1))
             found = self._cells[cell] = _Candidates(
                 members[order], starts
             )  # maybe by several threads at once

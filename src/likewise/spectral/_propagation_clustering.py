@@ -531,7 +531,7 @@ class PropagationClustering(HintedClusterer):
             if self._ready.candidates.n_candidates and shares.shape[1] > 1:
                 second, first = np.partition(around, -2, axis=1)[:, -2:].T
                 if np.mean(first - second < MARGIN * around.sum(axis=1)) <= _MOST_DOUBTFUL:
-                    found = self._ready.candidates.order_by(shares.argmax(axis=1))
+                    found = self._ready.candidates.order_by(shares.argmax(axis=1), shares.shape[1])
             self._candidates = shares, found
         return self._candidates[1]
 
