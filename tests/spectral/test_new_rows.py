@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
@@ -55,7 +56,7 @@ def fitted_to_many():
 
 def test_labels_are_the_most_likely_clusters(fitted_to_many):
     model, new = fitted_to_many
-    assert model._find_candidates() is not None
+    assert model._candidates.index is not None
     labels, likely = model.predict(new), model.predict_proba(new)
     rows = np.flatnonzero(labels != likely.argmax(axis=1))
     assert len(rows) <= 0.005 * len(new)
@@ -103,9 +104,17 @@ def test_labels_depend_neither_on_blocks_nor_on_threads(fitted_to_many, tmp_path
         assert_array_equal(pickle.loads(pickle.dumps(model)).predict(new), labels)
 
 
+def test_prediction_does_not_change_the_model(fitted_to_many):
+    model, new = fitted_to_many
+    model = clone(model).fit(model._ready.X)
+    before = dict(vars(model))
+    model.predict(new)
+    assert vars(model) == before
+
+
 def test_rows_that_cannot_be_told_apart_are_compared_with_all():
     X = np.random.default_rng(0).normal(size=(2_000, 3))
     model = PropagationClustering(40, random_state=0, n_init=1).fit(X)
     model.cluster_proba_[:] = 1 / 40
     assert model._ready.candidates.n_candidates > 0
-    assert model._find_candidates() is None
+    assert model._candidates.index is None

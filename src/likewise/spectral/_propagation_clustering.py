@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -58,6 +58,29 @@ _MIN_UNCERTAIN_LINKS = 28
 _MIN_UNCERTAIN_RATE = 0.04
 _EVIDENCE_MARGIN = 2.0
 _MOST_DOUBTFUL = 0.3  # share of rows with two likely clusters, above which new rows are compared with all
+
+
+@dataclass(frozen=True, eq=False)
+class _ClusterCandidates:
+    """The rows of `fit` that new rows are compared with first, found when they are first needed."""
+
+    ready: PreparedRows
+    shares: np.ndarray  # (n_samples, n_clusters) the probabilities of the clusters
+
+    @cached_property
+    def index(self) -> CandidateIndex | None:
+        """The candidates, ordered by their clusters; None if too many labels would be in doubt.
+
+        The number of these is estimated from the neighbours of the rows of `fit`.
+        """
+        n_clusters = self.shares.shape[1]
+        if n_clusters == 1 or not self.ready.candidates.n_candidates:
+            return None
+        around = np.asarray(self.ready.graph.weights @ self.shares)
+        second, first = np.partition(around, -2, axis=1)[:, -2:].T
+        if np.mean(first - second < MARGIN * around.sum(axis=1)) > _MOST_DOUBTFUL:
+            return None
+        return self.ready.candidates.order_by(self.shares.argmax(axis=1), n_clusters)
 
 
 class PropagationClustering(HintedClusterer):
@@ -186,7 +209,7 @@ class PropagationClustering(HintedClusterer):
     _reused: PreparedRows | None = None
     _metric_source: tuple[MixtureSpace | None, LearnedMetric | None] = None, None
     _ready: PreparedRows
-    _candidates: tuple[np.ndarray, CandidateIndex | None] | None = None  # for these probabilities
+    _candidates: _ClusterCandidates
     _hints: Supervision
 
     _sparse_rows = "sparse"
@@ -282,6 +305,7 @@ class PropagationClustering(HintedClusterer):
         self.neighbor_recall_ = self._ready.graph.recall
         self.cluster_proba_ = propagated.cluster_shares
         self.labels_ = self.cluster_proba_.argmax(axis=1)
+        self._candidates = _ClusterCandidates(self._ready, self.cluster_proba_)
         self._hints = hints
         progress.step()
         progress.end()
@@ -505,7 +529,7 @@ class PropagationClustering(HintedClusterer):
         index = candidates = None
         if n > 1 and not issparse(ready.X):
             index = ready.index
-            candidates = self._find_candidates() if width is None else None
+            candidates = self._candidates.index if width is None else None
         work = partial(
             _predict_block,
             ready.X,
@@ -519,21 +543,6 @@ class PropagationClustering(HintedClusterer):
         rows.threads = get_n_threads(len(rows) * n, None)
         with threadpool_limits(1):
             return rows.map_rows(work, dtype, width)
-
-    def _find_candidates(self) -> CandidateIndex | None:
-        """Return the rows that new rows are compared with first; None if too many labels would be in doubt.
-
-        Their number is estimated from the neighbours of the rows of `fit`.
-        """
-        shares = self.cluster_proba_
-        if self._candidates is None or self._candidates[0] is not shares:
-            found, around = None, np.asarray(self._ready.graph.weights @ shares)
-            if self._ready.candidates.n_candidates and shares.shape[1] > 1:
-                second, first = np.partition(around, -2, axis=1)[:, -2:].T
-                if np.mean(first - second < MARGIN * around.sum(axis=1)) <= _MOST_DOUBTFUL:
-                    found = self._ready.candidates.order_by(shares.argmax(axis=1), shares.shape[1])
-            self._candidates = shares, found
-        return self._candidates[1]
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the most likely cluster of each row.
