@@ -16,6 +16,7 @@ from likewise import (
     SeededKMeans,
     Supervision,
 )
+from likewise.kmeans._loop import Metric, compute_level_costs, find_nearest
 from likewise.supervision import sample_links
 
 rng = np.random.default_rng(0)
@@ -59,6 +60,15 @@ def test_rows_that_are_equally_far_from_many_centers_get_the_same_clusters(cls, 
         model = cls(20, n_init=1, random_state=seed)
         labels = model.fit(dense, supervision=hints).labels_
         np.testing.assert_array_equal(model.fit(csr_array(dense), supervision=hints).labels_, labels)
+
+
+@pytest.mark.parametrize("make_rows", [np.asarray, csr_array])
+def test_the_first_cluster_that_ties_with_the_nearest_is_chosen(make_rows):
+    X, centers = make_rows([[0.0, 0.5, 1.0]]), np.eye(3)  # costs of 2, 1 and 0, plus .25
+    metric, tie, labels = Metric(np.ones((1, 3))), 1.5 / (1.25 + 1.0), np.zeros(1, dtype=np.int32)
+    find_nearest(X, np.ones(1), centers, metric, None, labels, tie=tie)
+    assert labels == [1]
+    assert compute_level_costs(metric, X, centers, tie).argmin() == 1
 
 
 def test_several_blocks_of_sparse_rows_give_the_clusters_of_one():

@@ -112,8 +112,8 @@ def nearest_sparse(data, indices, indptr, weight, W, b, tie, labels, sums, count
     """Assign each sparse row to the cluster with the smallest ``W[:, h] . x + b[h]``.
 
     data, indices, indptr: n rows in CSR form; weight (n,), W (d, k), b (k,): IN.
-    tie: IN. If it is positive and ``b[h] = |c_h|^2``, a cluster replaces one with a lower number only if its
-    cost is lower by more than ``tie * (|x|^2 + |c_h|^2)``.
+    tie: IN. If it is positive and ``b[h] = |c_h|^2``, the first cluster is chosen whose cost exceeds the
+    smallest by at most ``tie * (|x|^2 + |c_h|^2)``.
     labels (n,): OUT. sums (k, d), counts (k,): OUT, added to.
     """
     cost = np.empty(len(b), dtype=b.dtype)
@@ -129,10 +129,11 @@ def nearest_sparse(data, indices, indptr, weight, W, b, tie, labels, sums, count
             square = b.dtype.type(0)
             for p in range(indptr[i], indptr[i + 1]):
                 square += data[p] * data[p]
-            best, label = cost[0], 0
-            for h in range(1, len(b)):
-                if cost[h] < best - tie * (square + b[h]):
-                    best, label = cost[h], h
+            least = cost[label]
+            for h in range(label):
+                if cost[h] - least <= tie * (square + b[h]):
+                    label = h
+                    break
         labels[i] = label
         counts[label] += weight[i]
         for p in range(indptr[i], indptr[i + 1]):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse, vstack
-from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import (
@@ -52,10 +51,10 @@ from likewise.kmeans._loop import (
     Metric,
     Start,
     alternate,
+    compute_level_costs,
     compute_mean_squared_distance,
     compute_means,
     label_block,
-    level_ties,
     sum_rows,
 )
 from likewise.supervision import Supervision
@@ -142,9 +141,7 @@ class AssignedRows:
         self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None, tie: float = 0.0
     ) -> HintedPlacement:
         """Assign the rows and compute their contribution to the objective."""
-        costs = metric.compute_costs(self.X, centers)
-        if tie:
-            level_ties(costs, row_norms(self.X, squared=True), row_norms(centers, squared=True), tie)
+        costs = compute_level_costs(metric, self.X, centers, tie)
         problem = AssignmentProblem(self._hints, costs * self._positive_weight[:, None], previous, self)
         labels = np.asarray(self._member.assign_hinted_rows(problem))
         is_valid = labels.shape == self.rows.shape and labels.dtype.kind in "iu"

@@ -111,10 +111,10 @@ class DistanceBounds:
         if len(rows):
             labels[rows], upper[rows], near, lower[rows] = find_two_nearest(rows, W, b)
             slack = tie * (squares[rows] + self._reach)
-            tied = rows[np.square(lower[rows]) - np.square(near) < slack] if tie else rows[:0]
+            tied = rows[np.square(lower[rows]) - np.square(near) <= slack] if tie else rows[:0]
             if len(tied):
                 labels[tied] = choose_lowest(X[tied] @ W[:k].T + b[:k], X[tied], b[:k], tie)
-                upper[tied] = np.inf  # their bounds are not those of the nearest cluster
+                upper[tied] = np.inf  # the chosen centre may not be the nearest: compute the bounds again
         sums, counts = np.zeros((k, X.shape[1])), np.zeros(k)
         assign.add_rows(X, weight, labels, sums, counts)
         return ClusterStats(counts, sums, None)

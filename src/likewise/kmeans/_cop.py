@@ -6,13 +6,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.extmath import row_norms
 
 from likewise._seeding import HintedSubset
 from likewise.backends import Rows
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
-from likewise.kmeans._loop import HintedPlacement, Metric, level_ties
+from likewise.kmeans._loop import HintedPlacement, Metric, compute_level_costs
 from likewise.kmeans._mpck import FROM_SCRATCH, index_links
 
 _MAX_STEPS = 200_000
@@ -59,9 +58,7 @@ class ApartComponents:
         """Label the components at the lowest cost that the search finds, with every link satisfied."""
         from likewise.kernels import icm
 
-        costs = metric.compute_costs(self.X, centers)
-        if tie:
-            level_ties(costs, row_norms(self.X, squared=True), row_norms(centers, squared=True), tie)
+        costs = compute_level_costs(metric, self.X, centers, tie)
         node_costs = np.zeros((self._n, self._k))
         pull = np.maximum(
             self.weight, 1e-12 * self.weight.max(initial=1.0)

@@ -374,18 +374,18 @@ def find_nearest(
 
 
 def choose_lowest(costs: np.ndarray, X: np.ndarray, lengths: np.ndarray, tie: float) -> np.ndarray:
-    """Return the cluster with the lowest cost of each row; costs that differ by rounding count as equal.
+    """Return the first cluster of each row whose cost is the lowest but for rounding.
 
-    A cluster replaces one with a lower number only if its cost is lower by more than
-    ``tie * (|x|^2 + |c|^2)``; `lengths` are the squared lengths of the centres.
+    The cost of cluster h may exceed the lowest by ``tie * (|x|^2 + |c_h|^2)``; `lengths` are the
+    squared lengths of the centres.
     """
     squares, labels = row_norms(X, squared=True), costs.argmin(axis=1)
-    least = costs[np.arange(len(costs)), labels] + tie * (squares + lengths.max())
-    tied = np.flatnonzero(np.count_nonzero(costs <= least[:, None], axis=1) > 1)
-    best, labels[tied] = costs[tied, 0], 0
-    for h in range(1, costs.shape[1] if len(tied) else 0):
-        lower = costs[tied, h] < best - tie * (squares[tied] + lengths[h])
-        best[lower], labels[tied[lower]] = costs[tied[lower], h], h
+    highest = costs[np.arange(len(costs)), labels] + tie * (squares + lengths.max())
+    tied = np.flatnonzero(np.count_nonzero(costs <= highest[:, None], axis=1) > 1)
+    if len(tied):
+        few = costs[tied]
+        level_ties(few, squares[tied], lengths, tie)
+        labels[tied] = few.argmin(axis=1)
     return labels
 
 
@@ -393,6 +393,14 @@ def level_ties(costs: np.ndarray, squares: np.ndarray, lengths: np.ndarray, tie:
     """Set costs that are as low as the lowest of their row but for rounding to the lowest, in place."""
     least = costs.min(axis=1, keepdims=True)
     np.copyto(costs, least, where=costs - least <= tie * (squares[:, None] + lengths))
+
+
+def compute_level_costs(metric: Metric, X: np.ndarray, centers: np.ndarray, tie: float) -> np.ndarray:
+    """Return the cost of each cluster for each row; the lowest ones are equal if they differ by rounding."""
+    costs = metric.compute_costs(X, centers)
+    if tie:
+        level_ties(costs, row_norms(X, squared=True), row_norms(centers, squared=True), tie)
+    return costs
 
 
 @dataclass(frozen=True)
