@@ -52,14 +52,6 @@ def test_finds_the_nearest_of_few_rows(seed, n, n_columns, k):
     check(rng.normal(size=(n, n_columns)), rng.normal(size=(20, n_columns)), min(k, n))
 
 
-def test_the_last_groups_may_be_empty():
-    rng = np.random.default_rng(0)
-    X = make_curve(rng, 3_000)
-    for part in CandidateIndex(X, 10).order_by(np.arange(3_000) % 2, 4).compare(X[:50]):
-        assert len(part.starts) == 5
-        assert (part.starts[2:] == len(part.members)).all()
-
-
 def test_rows_outside_the_data_find_the_nearest_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 5))
