@@ -200,6 +200,18 @@ def test_links_between_random_rows_do_not_give_more_groups_than_there_are():
     assert len(np.unique(labels[[0, 2, 4]])) == 3
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_links_that_two_groups_satisfy_give_two_groups(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(200, 5)), np.repeat([0, 1], 6)
+    must = rng.permutation(200)[:24].reshape(12, 2)
+    pairs = rng.permutation(np.argwhere(y[:, None] < y))[:14]
+    cannot = np.column_stack([must[pairs[:, 0], 0], must[pairs[:, 1], 1]])
+    hints = Supervision.from_links(200, must=must.tolist(), cannot=cannot.tolist())
+    labels = GroupClustering(2, random_state=0).fit(X, supervision=hints).labels_
+    assert len(np.unique(labels)) == 2
+
+
 def test_a_cannot_link_between_rows_without_groups_separates_them():
     X = np.array([[1.0, 0.0], [0.99, 0.1], [0.0, 1.0], [0.1, 0.99], [0.8, 0.6], [0.8, 0.6]])
     hints = Supervision.from_links(6, must=[(0, 1), (2, 3)], cannot=[(4, 5), (0, 2)])

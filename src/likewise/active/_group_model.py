@@ -736,8 +736,9 @@ class GroupClustering(ClusterMixin, BaseEstimator):
         """Return a name for each reference row if links confirm more groups than there are; else nothing.
 
         Links between random rows do not tell which of their components are the same group. Each component
-        gets the name of the start group that it is nearest to and that no component has which is known to
-        differ from it; those that fit one start group best choose first.
+        gets the name of the nearest start group that no cannot-linked component has taken. Those with the
+        fewest start groups left choose first, and of these the one that fits its start group best. A
+        component without any left gets no name, which may happen although other choices satisfy all links.
         """
         found, most = self.groups_, self.bounds[1]
         if found is None or most is None or found.n_groups <= most:
@@ -752,12 +753,16 @@ class GroupClustering(ClusterMixin, BaseEstimator):
             apart[second].add(first)
         name_of = np.full(found.n_groups, -1)
         margin = np.diff(np.sort(scores, axis=1)[:, -2:], axis=1).ravel() if most > 1 else scores[:, 0]
-        for group in np.argsort(-margin, kind="stable").tolist():
-            taken = name_of[sorted(apart[group])]
-            left = scores[group].copy()
-            left[taken[taken >= 0]] = -np.inf
-            if left.max() > -np.inf:
-                name_of[group] = left.argmax()
+        turn = np.empty(found.n_groups)
+        turn[np.argsort(-margin, kind="stable")] = np.arange(found.n_groups)
+        for _ in range(found.n_groups):
+            group = int(turn.argmin())
+            turn[group], name = np.inf, int(scores[group].argmax())
+            if scores[group, name] > -np.inf:
+                name_of[group] = name
+                others = [other for other in apart[group] if scores[other, name] > -np.inf]
+                scores[others, name] = -np.inf
+                turn[others] -= found.n_groups  # one start group fewer is left
         named = name_of[answers.group_of]
         return [(int(answers.references[at]), f"\0{named[at]}") for at in np.flatnonzero(named >= 0)]
 
