@@ -638,7 +638,8 @@ class GroupClustering(ClusterMixin, BaseEstimator):
     A row without answers belongs more probably to the groups of the other rows of its start group, by as
     much as answers about rows of one start group agree.
     If links given to `fit` confirm more groups than `n_clusters`, as links between random rows do, components
-    of links that are nearest to the same start group are taken as one group, unless links separate them.
+    of links that are nearest to the same start group are taken as one group, unless links separate them. A
+    component that links separate from all groups stays one of its own.
 
     Parameters
     ----------
