@@ -30,7 +30,7 @@ _SAMPLED_ROWS = 32
 _LEAST_GAIN = 0.1
 # From this many columns on, differences of rows are slower than matrix products.
 _WIDE = 64
-_MANY_SEEDS = 1000  # from this number on, few columns are treated in the same way
+_MANY_SEEDS = 1000  # from this many seeds on, matrix products are used for few columns, too
 # From this many columns x clusters on, seeds from components are exchanged for rows that cover more, and if
 # there are few components, a row of each is a seed instead of its centroid.
 MANY_COORDINATES = 2**12

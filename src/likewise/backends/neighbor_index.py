@@ -54,14 +54,13 @@ class NeighborIndex:
             self._centers = draw_centers(np.asarray(rows, dtype=np.float32), n_cells, 0)
         self._order = np.empty((n_cells, n), dtype=np.int32)
         self._far = np.empty((n_cells, n))
-        # The product of [x - c, 1] with these is |z - x|^2 - |x - c|^2.
         self._extended = np.empty((n_cells, d + 1, n), dtype=np.float32)
         for cell, center in enumerate(self._centers):
             steps = rows - center
             far = np.linalg.norm(steps, axis=1)
             order = np.argsort(far, kind="stable")
             self._order[cell], self._far[cell] = order, far[order]
-            self._extended[cell, :d], self._extended[cell, d] = -2 * steps[order].T, far[order] ** 2
+            self._extended[cell] = _extend_steps(steps[order], far[order] ** 2)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return NeighborIndex, (self.X,)  # the rest is computed again in less time than it takes to send it
@@ -131,6 +130,11 @@ class NeighborIndex:
         sort_nearest(
             X, rows, self.X, self._order[cell], near.members, m, width, limits, distances, neighbors, certain
         )
+
+
+def _extend_steps(steps: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Return a matrix whose product with [x - c, 1] is |z - x|^2 - |x - c|^2, from z - c and |z - c|^2."""
+    return np.column_stack([-2 * steps, squares]).T
 
 
 _ROWS_PER_CELL = 20  # fixed rows for each cell of candidates
@@ -207,7 +211,8 @@ class CandidateIndex:
     def compare(self, X: np.ndarray) -> Iterator[ComparedRows]:
         """Compare rows with their candidates, some rows at a time.
 
-        Rows that are farther from the centre of their cell than any fixed row are left out.
+        Rows that are farther from the centre of their cell than any fixed row is from its own centre are left
+        out.
         """
         centered = X - self._mean
         usual = np.flatnonzero(np.abs(centered).max(axis=1) < _LARGEST)
@@ -246,12 +251,12 @@ class CandidateIndex:
         return found
 
     def _extend(self, cell: int, candidates: _Candidates) -> tuple[np.ndarray, float]:
-        """Return a matrix whose product with [x - c, 1] is |z - x|^2 - |x - c|^2, and the largest |z - c|."""
+        """Return the matrix of :func:`_extend_steps` for the candidates, and the largest |z - c|."""
         if candidates.extended is not None:
             return candidates.extended
         steps = np.asarray(self.X[candidates.members] - self._mean - self._centers[cell], dtype=np.float32)
         squares = np.einsum("nd,nd->n", steps, steps)
-        found = np.ascontiguousarray(np.column_stack([-2 * steps, squares]).T), float(np.sqrt(squares.max()))
+        found = np.ascontiguousarray(_extend_steps(steps, squares)), float(np.sqrt(squares.max()))
         if found[0].size * len(self._centers) <= _MOST_NUMBERS:
             candidates.extended = found
         return found

@@ -221,8 +221,8 @@ def vote_by_nearest(
 
     This is `sum_shares` for the k nearest candidates, with distances in the precision of the products. If all
     of these have the same most likely cluster, shares are not needed. Otherwise a row is in doubt if it may
-    equal a candidate, if its distances may be rounding, or if its two largest shares differ by less than the
-    margin.
+    equal a candidate, if its distances are as small as rounding errors, or if its two largest shares differ
+    by less than the margin.
 
     IN   products (m, c): squared distances to the candidates minus the squares of `away`, where c is a
          multiple of 64; away, rounding (m,): of squared distances; members (c,): the row numbers of the

@@ -212,7 +212,7 @@ def compute_similarities(X_new: np.ndarray, X: np.ndarray, graph: Graph, recipe:
         squared /= -2.0 * own[:, None]
         squared /= graph.scales
         return np.exp(squared, out=squared)
-    search = NearestNeighbors(n_neighbors=count_candidates_of_new_rows(recipe, n))
+    search = NearestNeighbors(n_neighbors=count_neighbors_of_new_rows(recipe, n))
     distances, neighbors = search.fit(X).kneighbors(X_new)
     own = _compute_new_scales(distances, _is_equal(X[neighbors[:, 0]], X_new), graph, recipe)
     values = _compute_similarity(distances, own, graph.scales, neighbors, recipe)
@@ -232,7 +232,7 @@ def average_over_neighbors(
     from likewise.kernels.near_rows import sum_shares
 
     n = len(index.X)
-    distances, neighbors = index.find(X_new, count_candidates_of_new_rows(recipe, n))
+    distances, neighbors = index.find(X_new, count_neighbors_of_new_rows(recipe, n))
     own = _compute_new_scales(distances, _is_equal(index.X[neighbors[:, 0]], X_new), graph, recipe)
     found = np.tile(shares.mean(axis=0), (len(X_new), 1))
     n_neighbors = recipe.get_n_neighbors(n)
@@ -251,7 +251,7 @@ def vote_by_candidates(
     from likewise.kernels.near_rows import vote_by_nearest
 
     n = len(index.X)
-    k, n_neighbors = count_candidates_of_new_rows(recipe, n), recipe.get_n_neighbors(n)
+    k, n_neighbors = count_neighbors_of_new_rows(recipe, n), recipe.get_n_neighbors(n)
     labels = np.full(len(X_new), -1)
     for part in index.compare(X_new):
         found = np.empty(len(part.rows), dtype=np.int64)
@@ -273,7 +273,7 @@ def vote_by_candidates(
     return labels
 
 
-def count_candidates_of_new_rows(recipe: Recipe, n: int) -> int:
+def count_neighbors_of_new_rows(recipe: Recipe, n: int) -> int:
     n_neighbors = recipe.get_n_neighbors(n)
     assert n_neighbors is not None
     return max(_get_n_candidates(recipe, n_neighbors, n), min(LOCAL_NEIGHBOR + 1, n))

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import LinearOperator, cg
 
 from likewise.backends.neighbor_index import CandidateIndex, NeighborIndex
-from likewise.spectral._affinity import Graph, Recipe, count_candidates_of_new_rows
+from likewise.spectral._affinity import Graph, Recipe, count_neighbors_of_new_rows
 from likewise.spectral._block_products import LARGE_GRAPH, GraphBlocks
 from likewise.spectral._gaussian_metric import MixtureSpace
 from likewise.supervision import Closure
@@ -64,7 +64,7 @@ class PreparedRows:
     @cached_property
     def candidates(self) -> CandidateIndex:
         """The rows, arranged to find most of the neighbours of new rows."""
-        return CandidateIndex(self.X, count_candidates_of_new_rows(self.recipe, len(self.X)))
+        return CandidateIndex(self.X, count_neighbors_of_new_rows(self.recipe, len(self.X)))
 
     def has_rows(self, X: Any) -> bool:
         """Return True if these are the rows X."""
