@@ -167,11 +167,12 @@ class CandidateIndex:
         self.X, self.n_candidates = X, 0
         n = len(X)
         self._mean = X.mean(axis=0)
-        rows = np.asarray(X - self._mean, dtype=np.float32)
         if not 4 * max(k, _GROUP) <= n <= _MOST_COMPARED:
             return
-        if not _SMALLEST < np.abs(rows).max() < _LARGEST:
+        centered = X - self._mean
+        if not _SMALLEST < np.abs(centered).max() < _LARGEST:
             return
+        rows = np.asarray(centered, dtype=np.float32)
         n_cells = min(n // _ROWS_PER_CELL, int(_CELLS_PER_ROOT * np.sqrt(n)))
         with threadpool_limits(1):
             self._centers = draw_centers(rows, n_cells, 0)
