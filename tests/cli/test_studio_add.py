@@ -150,6 +150,52 @@ def test_rows_that_moved_are_refused_without_ids(run, data, served, monkeypatch)
         assert "1 item gone: 5." in studio(run, "t.csv", "--add", *project).stderr
 
 
+@pytest.mark.parametrize("scale", [1, 1e-7, 1e7])
+@pytest.mark.parametrize("has_outlier", [False, True])
+def test_rows_of_similar_numbers_do_not_move_unseen(run, tmp_path, served, scale, has_outlier):  # noqa: F811
+    rows = [f"{(1001 + k) * scale!r},{(5000 + k) * scale!r}" for k in range(30)]
+    if has_outlier:  # without it, more digits are shown
+        rows[2] = f"{3e4 * scale!r},{9e5 * scale!r}"
+    path = tmp_path / "t.csv"
+
+    def write(lines):
+        path.write_text("\n".join(["a,b", *lines]) + "\n")
+
+    write(rows)
+    studio(run, str(path), "-k", "2")
+    write([*rows[:2], *rows[3:]])
+    said = " ".join(studio(run, str(path), "--add", code=1).stderr.split())
+    assert "row 2 now has the content of row 3." in said
+    write([rows[0], *rows])  # a row above the others
+    assert "have moved" in studio(run, str(path), "--add", code=1).stderr
+    write([*rows[:2], rows[3], rows[2], *rows[4:]])
+    assert "have moved" in studio(run, str(path), "--add", code=1).stderr
+    edited = f"{1010.5 * scale!r},{5004 * scale!r}"
+    write([*rows[:4], edited, *rows[5:]])
+    assert "1 item changed: 4." in studio(run, str(path), "--add").stderr
+    write([*rows[:4], edited, *rows[5:], f"{1031 * scale!r},{5030 * scale!r}"])
+    said = studio(run, str(path), "--add").stderr
+    assert "1 item added: 30." in said
+    assert "changed" not in said
+
+
+@pytest.mark.parametrize("words", [("--text", "message"), ("--drop", "name,picture,sound,message")])
+def test_other_rows_do_not_take_the_answers_of_rows_that_are_gone(run, data, served, monkeypatch, words):  # noqa: F811
+    monkeypatch.chdir(data)
+    studio(run, "t.csv", *words, "-k", "2")
+    (data / "t.csv").write_text("\n".join(LINES[:-2]) + "\n")
+    assert "2 items gone: 4, 5." in studio(run, "t.csv", "--add").stderr
+    new = ["j4,one new owl,,,40,1,a", "j5,another new owl,,,50,1,b"]
+    (data / "t.csv").write_text("\n".join([*LINES[:-2], *new]) + "\n")
+    said = " ".join(studio(run, "t.csv", "--add", code=1).stderr.split())
+    assert "row 4 of" in said
+    assert "is back with other content; expected what it had. The project has no column of ids" in said
+    (data / "t.csv").write_text("\n".join([*LINES, *new]) + "\n")
+    said = studio(run, "t.csv", "--add").stderr
+    assert "2 items added: 6, 7." in said
+    assert "2 items back: 4, 5." in said
+
+
 def test_a_row_that_is_gone_comes_back(run, data, served, monkeypatch):  # noqa: F811
     monkeypatch.chdir(data)
     words = ("t.csv", "--text", "message", "--id", "name")

@@ -78,7 +78,9 @@ def compare_with_source(project: Project, listed: Sequence[Item | None]) -> Sour
         is_other_file = bool(
             now.media is not None and stamps.get(old.row) and stamps[old.row] != make_stamp(root / now.media)
         )
-        if _get_content(now) != _get_content(old) or is_other_file or not _are_equal(old, now):
+        # Of a row, the features also decide, since some digits are not shown.
+        is_other = old.cells != now.cells if old.kind == "row" else not _are_equal(old, now)
+        if _get_content(now) != _get_content(old) or is_other_file or is_other:
             changed[at] = old.row
     return SourceChanges(tuple(sorted(places.values())), changed, tuple(removed))
 
@@ -86,37 +88,70 @@ def compare_with_source(project: Project, listed: Sequence[Item | None]) -> Sour
 def check_places(project: Project, listed: Sequence[Item | None], changes: SourceChanges) -> None:
     """Raise an error if rows have moved in a table without ids, where the id is the number of the row.
 
-    Answers would then be about other rows. A row has moved if it now has the content of one other row, which
-    has changed or is gone.
+    Answers would then be about other rows. A row has moved if it now has the content of other rows, one of
+    which has changed or is gone now, or if it was gone and is back with other content.
     """
-    before: dict[Any, list[str]] = {}
-    left = {*changes.maybe_changed.values(), *project.items.get_rows(changes.removed)}
-    for old in project.items:
-        before.setdefault(_make_comparable(old), []).append(old.id if old.row in left else "")
-    for at in changes.maybe_changed:
-        item = listed[at]
+    was_gone = set(project.gone)
+    now_gone = [id for id in changes.removed if id not in was_gone]
+    left = {*changes.maybe_changed.values(), *project.items.get_rows(now_gone)}
+    in_project = list(project.items)
+    exact: dict[Any, list[Item]] = {}
+    rounded: dict[Any, list[Item]] = {}
+    for old in in_project:
+        exact.setdefault(_make_key(old), []).append(old)
+        rounded.setdefault(_make_key(old, is_rounded=True), []).append(old)
+    advice = (
+        "The project has no column of ids, so answers would be about other rows. Restore the order and the "
+        "rows that are gone, and add rows after them; or create a project with --id, in which rows may move "
+        "and be removed."
+    )
+    for at, row in changes.maybe_changed.items():
+        item, before = listed[at], in_project[row]
         assert item is not None
-        owners = before.get(_make_comparable(item), [])
-        if len(owners) == 1 and owners[0] not in ("", item.id):
+        if _get_content(item) == _get_content(before) and _are_equal(before, item):
+            continue
+        if item.id in was_gone:
             raise LikewiseError(
-                f"rows of {project.source} have moved: row {item.id} now has the content of row {owners[0]}. "
-                "The project has no column of ids, so answers would be about other rows. Keep the order, and "
-                "add rows at the end only; or create a project with --id, in which rows may move and be "
-                "removed."
+                f"row {item.id} of {project.source} was gone and is back with other content; expected what "
+                f"it had. {advice}"
+            )
+        # The digits shown differ only if the range of the column has changed.
+        owners = exact.get(_make_key(item)) or rounded.get(_make_key(item, is_rounded=True), [])
+        moved = [owner for owner in owners if owner.row in left]
+        if moved and row not in {owner.row for owner in owners}:
+            raise LikewiseError(
+                f"rows of {project.source} have moved: row {item.id} now has the content of row "
+                f"{moved[0].id}. {advice}"
             )
 
 
-def _make_comparable(item: Item) -> tuple[Any, ...]:
-    cells = tuple((name, _round(value)) for name, value in item.cells)
+def _make_key(item: Item, *, is_rounded: bool = False) -> tuple[Any, ...]:
+    """Return the content of an item; if rounded, with no more digits than are shown in every column."""
+    cells = tuple((name, _round(value) if is_rounded else value) for name, value in item.cells)
     return (*_get_content(item), *cells)
 
 
 def _round(value: str) -> str:
-    """Return a number with three digits, since the digits shown depend on the whole column."""
+    number, digits = _read_number(value)
+    return value if digits is None else f"{number:.{_count_decimals(number)}f}"
+
+
+def _read_number(value: str) -> tuple[float, int | None]:
+    """Return a number and the decimals that are known of it; None if the text is not a finite number."""
     try:
-        return f"{float(value):.3g}"
+        number = float(value)
     except ValueError:
-        return value
+        return 0.0, None
+    if not math.isfinite(number):
+        return number, None
+    mantissa, _, exponent = value.lower().partition("e")
+    shown = len(mantissa.partition(".")[2]) - int(exponent or 0)
+    return number, max(shown, _count_decimals(number))
+
+
+def _count_decimals(number: float) -> int:
+    """Return how many decimals are shown in every column: four digits are, and all before the point."""
+    return max(3 - math.floor(math.log10(abs(number))), 0) if number else 0
 
 
 def _get_content(item: Item) -> tuple[Any, ...]:
@@ -132,10 +167,17 @@ def _are_equal(old: Item, now: Item) -> bool:
 
 
 def _are_close(first: str, second: str) -> bool:
-    try:
-        return math.isclose(float(first), float(second), rel_tol=1e-2)
-    except ValueError:
+    """Return True if two texts may show the same number with different digits.
+
+    >>> _are_close("5000.12", "5000"), _are_close("5001", "5000"), _are_close("2.5", "2.54")
+    (True, False, False)
+    """
+    (one, digits), (other, more) = _read_number(first), _read_number(second)
+    if digits is None or more is None:
         return False
+    if digits == more:
+        return one == other
+    return abs(one - other) <= 0.5 * 10.0 ** -min(digits, more) * (1 + 1e-6)
 
 
 def add_from_source(
