@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import adjusted_rand_score
 
 from likewise._reasons import Reason
 from likewise.active import Interview, Pool
@@ -226,6 +227,21 @@ def test_an_item_on_the_shelf_takes_no_group_from_the_others():
     again = ProjectAnalysis(X, ids(7), made.settings)  # after a restart
     again.tell(log.events)
     assert again.make_picture().shown_labels.tolist() in ([0, 0, 0, 1, 1, 1, -1], [1, 1, 1, 0, 0, 0, -1])
+
+
+def test_many_items_on_the_shelf_do_not_change_the_other_groups():
+    rng = np.random.default_rng(4)
+    y = np.arange(180) % 3
+    rows = np.array([[0.0, 0.0], [4.0, 0.0], [2.0, 3.5]])[y] + rng.normal(size=(180, 2))
+    outliers = [12.0, 0.0] + 3 * rng.normal(size=(100, 2))  # all nearest to a few rows of one group
+    log, made = Log(), analysis(rows=np.r_[rows, outliers], n_clusters=3)
+    log.add("repair", {"act": "shelve", "items": ids(280)[180:]})
+    made.tell(log.events)
+    picture = made.make_picture()
+    alone = analysis(rows=rows, n_clusters=3).make_picture().labels
+    assert adjusted_rand_score(alone, picture.labels[:180]) > 0.8
+    assert set(picture.shown_labels[180:].tolist()) == {-1}
+    assert sum(group.size for group in picture.groups) == 180
 
 
 def test_the_budget_ends_it():

@@ -153,7 +153,7 @@ class ProjectAnalysis:
             )
         self._ledger = Ledger({name: row for row, name in enumerate(self.ids)})
         self._interview: Interview | None = None  # created when needed
-        self._repaired: tuple[int, tuple[int, ...]] = (0, ())  # new groups and shelf of the interview
+        self._interview_key: tuple[int, tuple[int, ...]] = (0, ())  # its new groups and its shelf
         self._fitted_X = self.X  # in which rows on the shelf are copies of others
         self._asking: Interview | None = None  # ignores answers of a study
         self._nearest: tuple[IntArray, IntArray] | None = None  # the pool, and the place of the nearest row
@@ -236,10 +236,10 @@ class ProjectAnalysis:
         require. There are never more clusters than rows.
         """
         counted = self._ledger.get_counted_replies()
-        repaired = (counted.n_new_groups, counted.shelf)
-        if self._interview is None or self._repaired != repaired:
+        key = (counted.n_new_groups, counted.shelf)
+        if self._interview is None or self._interview_key != key:
             asked = self.settings
-            self._repaired, self._asking, self._curve = repaired, None, ChangeCurve()
+            self._interview_key, self._asking, self._curve = key, None, ChangeCurve()
             self._fitted_X = hide_rows(self.X, counted.shelf)
             self._nearest, self._base = None, {}
             k = self._find_n_clusters(counted.n_new_groups)
@@ -584,20 +584,20 @@ class ProjectAnalysis:
 
 
 def hide_rows(X: npt.NDArray[Any], rows: Sequence[int]) -> npt.NDArray[Any]:
-    """Return X with the given rows replaced by the nearest others, so that they can form no group.
+    """Return X with the given rows replaced by copies of the others, so that they can form no group.
 
-    A row keeps its number, and its label is that of the nearest row.
+    The copies are spread over the others, since many of one row would attract a group. They are drawn
+    independently of the given rows, so that one row more changes few of them.
 
-    >>> hide_rows(np.array([[0.0], [1.0], [99.0]]), [2]).ravel().tolist()
-    [0.0, 1.0, 1.0]
+    >>> hide_rows(np.array([[0.0], [99.0], [1.0], [98.0]]), [1, 3]).ravel().tolist()
+    [0.0, 1.0, 1.0, 0.0]
     """
-    others = np.setdiff1d(np.arange(len(X)), rows)
+    order = np.random.default_rng(0).permutation(len(X))
+    others = order[~np.isin(order, rows)]
     if not len(rows) or not len(others):
         return X
-    from sklearn.metrics import pairwise_distances_argmin
-
     shown = np.array(X)
-    shown[list(rows)] = X[others[pairwise_distances_argmin(X[list(rows)], X[others])]]
+    shown[list(rows)] = X[np.resize(others, len(rows))]
     return shown
 
 
