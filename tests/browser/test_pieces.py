@@ -161,9 +161,10 @@ def test_short_sounds_stay_visible_beside_long_ones(run):
 
 
 def test_an_older_report_of_the_progress_is_recognised(run):
-    code = """m => [[[4, 3], [4, 4]], [[4, 4], [4, 3]], [[4, 4], [4, 4]], [[3, 3], [4, 2]], [[5, 2], [4, 4]]]
+    code = """m => [[[4, 3, 3], [4, 4, 3]], [[4, 4, 3], [4, 3, 3]], [[4, 4, 4], [4, 4, 4]],
+        [[3, 3, 3], [4, 2, 2]], [[5, 2, 2], [4, 4, 4]], [[4, 4, 3], [4, 4, 4]], [[4, 4, 4], [4, 4, 3]]]
       .map(([one, other]) => m.isOlder({version: one}, {version: other}))"""
-    assert run("progress.js", code) == [True, False, False, True, False]
+    assert run("progress.js", code) == [True, False, False, True, False, True, False]
 
 
 def test_names_of_columns_break_between_their_words(run):

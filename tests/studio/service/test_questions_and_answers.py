@@ -262,6 +262,28 @@ def test_answering_continues_without_a_worker(desk, ann):
     assert desk.asking.show_progress(ann)["behind"] == 0
 
 
+def test_a_report_between_the_groups_and_their_progress_is_an_older_one(desk, ann, monkeypatch):
+    reports = []
+
+    def note(name, content, emit=desk.hub.emit):
+        if name in ("picture", "progress"):
+            reports.append(desk.asking.show_progress(ann))
+        emit(name, content)
+
+    (question,) = desk.ask(ann, 1)
+    monkeypatch.setattr(desk.hub, "emit", note)
+    desk.answer(ann, question, desk.true_word(question))
+    desk.settle()
+    versions = [report["version"] for report in reports]
+    assert versions == sorted(versions)
+    assert versions[-1] == (desk.hub.log.last,) * 3
+    between = next(report for report in reports if report["version"][1] == desk.hub.log.last)
+    assert between["version"] < versions[-1]
+    contents = {}
+    for report in reports:  # those of equal version are equal
+        assert contents.setdefault(report["version"], report["changed"]) == report["changed"]
+
+
 def test_failed_notifications_are_retried_without_a_new_answer(desk, ann):
     (question,) = desk.ask(ann, 1)
     desk.teller.paused.set()

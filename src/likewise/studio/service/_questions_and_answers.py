@@ -549,8 +549,10 @@ class QuestionsAndAnswers:
     def show_progress(self, person: Person) -> views.ProgressView:
         """Return the progress of the interview."""
         hub = self._hub
-        version = (hub.log.last, hub.picture.seq if hub.picture else 0)  # first: the rest may be newer
-        found, behind = hub.progress, hub.behind
+        found = hub.progress
+        # First: the rest may be newer.
+        version = (hub.log.last, hub.picture.seq if hub.picture else 0, found.seq if found else 0)
+        behind = hub.behind
         picture = None if self.hides_groups(person) else hub.picture
         return {
             "version": version,

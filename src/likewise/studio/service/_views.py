@@ -127,10 +127,11 @@ class QuestionsView(TypedDict):
 class ProgressView(TypedDict):
     """The progress of the interview.
 
-    `version` has the number of the last event, and that of the last event that the groups include.
+    `version` has the number of the last event, and those of the last events that the groups and the numbers
+    about them include.
     """
 
-    version: tuple[int, int]
+    version: tuple[int, int, int]
     n_answers: int
     mine: int
     changed: float | None

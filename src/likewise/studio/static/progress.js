@@ -17,8 +17,9 @@ const MANY_WRONG = 0.25; // from this share on, answers should be reviewed
  * @param {Progress} one
  * @param {Progress} other
  */
-export function isOlder({ version: [last, seen] }, { version: [otherLast, otherSeen] }) {
-  return last < otherLast || (last === otherLast && seen < otherSeen);
+export function isOlder({ version }, { version: other }) {
+  const at = version.findIndex((seq, place) => seq !== other[place]);
+  return at >= 0 && (version[at] ?? 0) < (other[at] ?? 0);
 }
 
 /**

@@ -62,7 +62,7 @@
 
 /**
  * @typedef {object} Progress
- * @property {[number, number]} version  number of the last event, and of the last that the groups include
+ * @property {[number, number, number]} version  number of the last event, and of the last that the groups and the numbers about them include
  * @property {number} n_answers
  * @property {number} mine
  * @property {number | null} changed
