@@ -209,6 +209,16 @@ def test_texts(tmp_path, open_site):
     assert site.studio.project.items.n == 14
 
 
+def test_numbered_ids_leave_out_those_of_the_same_request(tmp_path, open_site):
+    items = [Item(row, str(row), "text", "a cat", text="a cat") for row in range(4)]
+    (tmp_path / "t.csv").write_text("text\n")
+    made = text_features(["a red cat", "a blue cat", "an owl", "a dog"], method="words")
+    site = open_site(create(tmp_path, "text", made, items, tmp_path / "t.csv"))
+    given = [{"text": "one"}, {"id": "upload-1", "text": "two"}, {"text": "three"}]
+    assert add(site.owner(), items=given).json()["n"] == 3
+    assert site.studio.project.items.get_ids()[4:] == ["upload-2", "upload-1", "upload-3"]
+
+
 def test_rows_of_a_table(tmp_path, open_site):
     columns = {"x": [float(k % 2 * 9 + k / 12) for k in range(12)], "color": ["red", "blue"] * 6}
     made = table_features(columns)

@@ -161,7 +161,8 @@ class ItemUploads:
         if kind in ("image", "sound"):
             raise BadRequestError(f"The items of this project are {_WORDS[kind]}.", "Upload the files first.")
         n, known = project.items.n, set(project.items.get_ids())
-        free = (id for number in count(1) if (id := f"upload-{number}") not in known)
+        taken = known.union(new.id for new in given if new.id is not None)
+        free = (id for number in count(1) if (id := f"upload-{number}") not in taken)
         items = []
         for at, new in enumerate(given):
             id = new.id if new.id is not None else next(free)
