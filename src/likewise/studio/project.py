@@ -422,7 +422,7 @@ class Project:
         return [name for name in named if name is not None] or [_FEATURES, _ITEMS]
 
     def refresh(self) -> bool:
-        """Use items and settings that were stored by others; return True if the items may be others."""
+        """Use items and settings that were stored by others; return True if items may have changed."""
         stamp = make_stamp(self.folder / FILE)
         if stamp == self.__dict__.get("_stamp"):
             return False

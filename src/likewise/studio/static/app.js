@@ -267,7 +267,7 @@ async function main() {
   });
   api.addEventListener("login", (event) => banner(`${String(/** @type {CustomEvent} */ (event).detail)} Unsaved answers are kept on this machine.`, ctx));
   events.addEventListener("trouble", (event) => toast(/** @type {CustomEvent<{text: string}>} */ (event).detail.text, "bad"));
-  listen(api, events, { settings: () => useSettings(ctx), items: () => learn(ctx) });
+  listen(api, events, { settings: () => useSettings(ctx), items: () => refreshMe(ctx) });
   router(ctx);
   void introduce(ctx);
 }
@@ -276,7 +276,7 @@ async function main() {
  * Bring `me` up to date, which has the number of items; the next request says what is wrong.
  * @param {Context} ctx
  */
-async function learn(ctx) {
+async function refreshMe(ctx) {
   try {
     Object.assign(ctx.me, await ctx.api.get("api/me"));
   } catch { /* as it was */ }
@@ -287,7 +287,7 @@ async function learn(ctx) {
  * @param {Context} ctx
  */
 async function useSettings(ctx) {
-  await learn(ctx);
+  await refreshMe(ctx);
   const open = document.querySelector('.top nav a[aria-current="page"]')?.getAttribute("data-view");
   drawTop(ctx);
   document.querySelector(`.top nav a[data-view="${open}"]`)?.setAttribute("aria-current", "page");

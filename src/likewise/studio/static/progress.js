@@ -101,7 +101,7 @@ export function spark(curve) {
  * @returns {{text: string, look: string} | null}
  */
 export function nextStep({ error_rate, n_answers, worth_asking, reason }) {
-  if (error_rate && n_answers >= FEWEST && error_rate[0] >= MANY_WRONG) return { text: "many answers look wrong", look: "warn" };
+  if (error_rate && n_answers >= FEWEST && error_rate[0] >= MANY_WRONG) return { text: "many suspect answers", look: "warn" };
   if (!worth_asking) return { text: reason === "settled" ? "you can stop" : "finished", look: "good" };
   return null;
 }
@@ -117,13 +117,13 @@ const shown = new WeakMap();
 export function drawProgress(root, progress) {
   const behind = progress.behind > 0 || progress.fitting;
   const step = nextStep(progress);
-  const link = (/** @type {string} */ words) => h("span", null, " · ", h("a", { href: "#/conflicts", "data-focus": words.replace(/[\d,.]+ |s$/g, "") }, words));
+  const link = (/** @type {number} */ n, /** @type {string} */ noun) => n > 0 && h("span", null, " · ", h("a", { href: "#/conflicts", "data-focus": noun }, count(n, noun)));
   const fresh = [
     h("p", { class: "counts number" }, h("strong", null, count(progress.mine, "answer")),
       h("span", { class: "by" }, progress.n_answers > progress.mine ? ` by you, ${progress.n_answers.toLocaleString("en")} in total` : " so far"),
       progress.groups > 0 && ` · ${count(progress.groups, "group")}`,
-      progress.conflicts > 0 && link(count(progress.conflicts, "contradiction")),
-      progress.suspects > 0 && link(count(progress.suspects, "suspect answer"))),
+      link(progress.conflicts, "contradiction"),
+      link(progress.suspects, "suspect answer")),
     h("p", { class: "change refit", "data-behind": behind ? "true" : "false" }, changeSentence(progress) || "The groups are being computed."),
     step && h("span", { class: `badge ${step.look}` }, step.text),
     h("button", { type: "button", class: "quiet small", "data-action": "progress", "data-focus": "details", "aria-haspopup": "dialog",
