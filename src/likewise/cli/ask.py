@@ -206,8 +206,8 @@ def command(ctx: click.Context, asked: AskOptions) -> None:
 
     At a terminal, suspect answers are pointed out: k keeps one, r asks again, Enter leaves it.
 
-    With more than 30 clusters, or --strategy groups, questions are about groups, each shown by some of its
-    rows. Besides u, s, b and q they have these keys:
+    With more than 30 clusters, a range, or --strategy groups, questions are about groups, each shown by some
+    of its rows. Besides u, s, b and q they have these keys:
 
     \b
       Which group does it belong to?     1 to 7 that group; n none of these; = 1 3 if one is shown twice

@@ -36,6 +36,11 @@ class SourceChanges:
     removed: tuple[str, ...]
 
 
+_ABOUT_CHANGED = (
+    " Answers about changed items stay. If the table has no --id, check that they are still the same items."
+)
+
+
 @dataclass(frozen=True)
 class AddedItems:
     """What an addition did: ids of items that were added, that changed, and that are now gone or back."""
@@ -49,7 +54,7 @@ class AddedItems:
         """Return a sentence for each kind of change."""
         words = [
             ("added", self.added, ""),
-            ("changed", self.changed, " Answers about changed items stay."),
+            ("changed", self.changed, _ABOUT_CHANGED),
             ("gone", self.removed, " Items that are gone are not asked about; their answers stay."),
             ("back", self.returned, " Items that are back are asked about again."),
         ]
