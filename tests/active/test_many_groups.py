@@ -751,7 +751,7 @@ def test_a_row_that_was_placed_is_not_placed_again_at_once():
         placed.append(question.rows[0] if into_group else None)
     again = [at for at, row in enumerate(placed) if row is not None and row in placed[:at]]
     assert again  # some rows were placed again, but later
-    assert all(placed[at] not in placed[max(at - 5, 0) : at] for at in again)
+    assert all(placed[at] not in placed[max(at - 2, 0) : at] for at in again)
 
 
 def test_without_errors_answers_are_certain(groups):
